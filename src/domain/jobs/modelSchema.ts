@@ -14,39 +14,9 @@ const MAX_SHOWN = 100
 /** Members of the root that models get in another form, or not. */
 const REPLACED = /^(?:properties|required|\$ref|oneOf|anyOf|allOf|enum|const|not)$/
 
-/** What a schema says of an object: the alternatives for each property, and the properties that it requires. */
-interface Parts {
-  readonly properties: ReadonlyMap<string, ReadonlySet<unknown>>
-  readonly required: ReadonlySet<string>
-}
-
-const NOTHING: Parts = { properties: new Map(), required: new Set() }
+const NONE: ReadonlySet<string> = new Set()
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
-const ownParts = ({ properties, required }: JsonObject): Parts => ({
-  properties: new Map(
-    isObject(properties) ? Object.entries(properties).map(([name, schema]) => [name, new Set([schema])]) : [],
-  ),
-  required: new Set(listOf(required).filter((name) => typeof name === "string")),
-})
-
-/** Parts of which all hold. The first that describes a property does so alone. */
-const all = (parts: ReadonlyArray<Parts>): Parts => {
-  const properties = new Map<string, ReadonlySet<unknown>>()
-  for (const [name, schemas] of parts.flatMap((part) => [...part.properties])) {
-    if (!properties.has(name)) properties.set(name, schemas)
-  }
-  return { properties, required: new Set(parts.flatMap(({ required }) => [...required])) }
-}
-
-/** Parts of which one holds. */
-const either = ([first = NOTHING, ...others]: ReadonlyArray<Parts>): Parts =>
-  others.reduce((a, b) => {
-    const properties = new Map(a.properties)
-    for (const [name, schemas] of b.properties) properties.set(name, new Set(properties.get(name)).union(schemas))
-    return { properties, required: a.required.intersection(b.required) }
-  }, first)
 
 /** The target of a reference within `root`, a JSON Pointer (RFC 6901). */
 const targetOf = (root: JsonObject, reference: unknown): unknown => {
@@ -59,24 +29,62 @@ const targetOf = (root: JsonObject, reference: unknown): unknown => {
   }, root)
 }
 
-const partsOf = (root: JsonObject): Parts => {
-  // Each schema is read once, however many references lead to it. One within itself says nothing.
-  const known = new Map<unknown, Parts>()
-  const read = (schema: unknown): Parts => {
-    if (!isObject(schema)) return NOTHING
+/**
+ * The alternatives for each property. Of the schemas that all hold, the first that describes a property does so alone.
+ * Each schema is read once, however many references lead to it.
+ */
+const propertiesOf = (root: JsonObject): ReadonlyMap<string, ReadonlySet<unknown>> => {
+  const properties = new Map<string, Set<unknown>>()
+  const seen = new Set<unknown>()
+  const holding: Array<unknown> = [root]
+  const possible: Array<unknown> = []
+  const visit = (schema: unknown, parts: Array<unknown>, described: Pick<ReadonlySet<string>, "has">) => {
+    if (!isObject(schema) || seen.has(schema)) return
+    seen.add(schema)
+    const { $ref, allOf, anyOf, oneOf, properties: own } = schema
+    for (const [name, member] of isObject(own) ? Object.entries(own) : []) {
+      if (!described.has(name)) properties.set(name, (properties.get(name) ?? new Set()).add(member))
+    }
+    parts.push(targetOf(root, $ref), ...listOf(allOf))
+    possible.push(...listOf(anyOf), ...listOf(oneOf))
+  }
+  // Visits add to both lists.
+  for (const schema of holding) visit(schema, holding, properties)
+  const described = new Set(properties.keys())
+  for (const schema of possible) visit(schema, possible, described)
+  return properties
+}
+
+/** The properties that are required whichever alternatives hold. */
+const requiredOf = (root: JsonObject): ReadonlySet<string> => {
+  // Each schema is read once, however many references lead to it. One within itself requires nothing.
+  const known = new Map<unknown, ReadonlySet<string>>()
+  const read = (schema: unknown): ReadonlySet<string> => {
+    if (!isObject(schema)) return NONE
     const before = known.get(schema)
     if (before !== undefined) return before
-    known.set(schema, NOTHING)
-    const { $ref, allOf, anyOf, oneOf } = schema
-    const parts = all([
-      ownParts(schema),
+    known.set(schema, NONE)
+    const { $ref, allOf, anyOf, oneOf, required } = schema
+    const names = union([
+      new Set(listOf(required).filter((name) => typeof name === "string")),
       ...[targetOf(root, $ref), ...listOf(allOf)].map(read),
-      ...[anyOf, oneOf].map((schemas) => either(listOf(schemas).map(read))),
+      ...[anyOf, oneOf].map((schemas) => intersection(listOf(schemas).map(read))),
     ])
-    known.set(schema, parts)
-    return parts
+    known.set(schema, names)
+    return names
   }
   return read(root)
+}
+
+/** Returns the set itself if there is one only, so that {@link intersection} finds equal ones. */
+const union = (sets: ReadonlyArray<ReadonlySet<string>>): ReadonlySet<string> => {
+  const [first = NONE, ...others] = new Set(sets.filter(({ size }) => size > 0))
+  return others.length === 0 ? first : new Set([first, ...others].flatMap((names) => [...names]))
+}
+
+const intersection = (sets: ReadonlyArray<ReadonlySet<string>>): ReadonlySet<string> => {
+  const [first = NONE, ...others] = new Set(sets)
+  return others.length === 0 ? first : new Set([...first].filter((name) => others.every((names) => names.has(name))))
 }
 
 const FOLDED = /^#\/(?:oneOf|anyOf|allOf|not)(?:\/|$)/
@@ -102,18 +110,20 @@ const propertyOf = (alternatives: ReadonlySet<unknown>): unknown => {
  * folded. It guides models and demands less than the given one, which the tool checks.
  */
 export const modelSchemaOf = (schema: JsonObject): JsonObject & { readonly properties: JsonObject } => {
-  const { properties, required } = partsOf(schema)
+  const required = requiredOf(schema)
   const others = Object.entries(schema).filter(([name]) => !REPLACED.test(name))
   return {
     ...Object.fromEntries(others.map(([name, member]) => [name, withoutLost(member)])),
-    properties: Object.fromEntries([...properties].map(([name, schemas]) => [name, propertyOf(schemas)])),
+    properties: Object.fromEntries([...propertiesOf(schema)].map(([name, schemas]) => [name, propertyOf(schemas)])),
     ...(required.size === 0 ? {} : { required: [...required] }),
   }
 }
 
 /** Returns what is wrong with the names of a tool's properties; `undefined` if all providers take them. */
 export const propertyNameMistake = (schema: JsonObject): string | undefined => {
-  const refused = Object.keys(modelSchemaOf(schema).properties).find((name) => !PROPERTY.test(name))
+  const refused = propertiesOf(schema)
+    .keys()
+    .find((name) => !PROPERTY.test(name))
   return refused === undefined
     ? undefined
     : `name each property with 1 to 64 letters, digits, underscores, dots or hyphens, unlike ${JSON.stringify(refused.slice(0, MAX_SHOWN))}; Anthropic refuses others`

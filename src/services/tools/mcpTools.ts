@@ -14,6 +14,7 @@ import {
   schemaMistake,
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
+import { inSteps } from "../inSteps.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { UNLISTED } from "./McpCommands.ts"
 import { outputOf } from "./mcpContent.ts"
@@ -67,7 +68,7 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
     return Effect.flatMap(connect({ to: way, bearer, seconds: secondsOf(server) }), ({ client, malformed }) =>
-      Effect.map(client.listTools(), (tools) => listingOf(server, bearer, { tools, malformed })),
+      Effect.flatMap(client.listTools(), (tools) => inSteps(listingSteps(server, bearer, { tools, malformed }))),
     ).pipe(
       Effect.scoped,
       Effect.mapError((error) => withoutSecret(bearer, listingFailed(error))),
@@ -105,12 +106,12 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
 /** The part of a tool that a call needs. */
 const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
 
-/** Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. */
-const listingOf = (
+/** Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. One tool a step. */
+function* listingSteps(
   server: McpServer,
   bearer: Bearer,
   found: { readonly tools: ReadonlyArray<McpSchema.Tool>; readonly malformed: ReadonlyArray<Malformed> },
-): Listing => {
+): Generator<void, Listing> {
   const tools = new Map<string, ListedTool>()
   const leftOut = withoutSecret(bearer, found.malformed).map(({ mistake, name }) =>
     refused(server, name, mistake.slice(0, MAX_SHOWN)),
@@ -125,11 +126,11 @@ const listingOf = (
     const { type: _, ...members } = tool.inputSchema
     const mistake =
       remoteMistake(tool, remote) ??
+      (tools.has(name) ? "give each tool a name of its own" : undefined) ??
+      (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined) ??
       schemaMistake({ type: "object", ...members }) ??
       // Its depth is bounded by now.
-      propertyNameMistake(withoutSecret(bearer, members)) ??
-      (tools.has(name) ? "give each tool a name of its own" : undefined) ??
-      (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
+      propertyNameMistake(withoutSecret(bearer, members))
     if (mistake !== undefined) leftOut.push(refused(server, remote, mistake))
     else {
       tools.set(name, {
@@ -141,6 +142,7 @@ const listingOf = (
         idempotent: tool.annotations?.idempotentHint === true,
       })
     }
+    yield
   }
   return { tools: [...tools.values()], leftOut }
 }

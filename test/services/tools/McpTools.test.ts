@@ -8,6 +8,7 @@ import type { ListedTool } from "../../../src/domain/jobs/tool.ts"
 import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
 import { layerTools, Tools } from "../../../src/services/tools/Tools.ts"
 import { type Behaviour, toolServer } from "../../support/toolServer.ts"
+import { countingTurns } from "../../support/turns.ts"
 
 const withTools = <A, E>(use: (tools: Tools) => Effect.Effect<A, E>, allowed = ["127.0.0.1/32"]) =>
   Effect.flatMap(Tools, use).pipe(
@@ -474,6 +475,31 @@ describe("a hostile MCP server", () => {
       const many = yield* listed(Array.from({ length: 70 }, (_, i) => ({ name: `t${i}`, inputSchema })))
       assert.strictEqual(many.tools.length, 64)
       assert.strictEqual(many.leftOut.length, 6)
+    }),
+  )
+
+  it.effect("cannot hold up others with a list, of which each tool is a step", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 1500 }, (_, i) => `t${i}`)
+      const { turns, value } = yield* countingTurns(listed(names.map((name) => ({ name, inputSchema }))))
+      assert.strictEqual(value.leftOut.length, names.length - 64)
+      assert.isAtLeast(turns, names.length)
+    }),
+  )
+
+  it.effect("cannot have the schemas of surplus tools examined", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 64 }, (_, i) => `t${i}`)
+      const wrong = { name: "t0", inputSchema: { type: "object", ...nested(40) } }
+      const { leftOut } = yield* listed([
+        ...names.map((name) => ({ name, inputSchema })),
+        wrong,
+        { ...wrong, name: "surplus" },
+      ])
+      assert.deepStrictEqual(leftOut, [
+        "evil__t0: give each tool a name of its own",
+        "evil__surplus: list at most 64 tools",
+      ])
     }),
   )
 

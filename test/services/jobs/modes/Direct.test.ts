@@ -4,6 +4,7 @@ import type { HttpTool } from "../../../../src/domain/jobs/tool.ts"
 import type { UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
 import { ToolTenant } from "../../../../src/services/tools/ToolNetwork.ts"
 import { answering, inOrder, type JobOf, listedTool } from "./ModeFixture.ts"
+import { countingTurns } from "../../../support/turns.ts"
 
 const adder: HttpTool = {
   name: "add",
@@ -212,6 +213,16 @@ describe("the direct mode", () => {
       )
       assert.strictEqual(lists, 1)
       assert.strictEqual(called.length, 1)
+    }),
+  )
+
+  it.effect("lets other jobs run between the schemas of its tools", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 500 }, (_, i) => `calc__t${i}`)
+      const list = () => Effect.succeed({ tools: names.map((name) => listedTool(name)), leftOut: [] })
+      const servers = [{ name: "calc", url: "https://calc.example.com/mcp" }]
+      const { turns } = yield* countingTurns(answering({}, { servers, list, script: () => ({ text: "4" }) }))
+      assert.isAtLeast(turns, names.length)
     }),
   )
 

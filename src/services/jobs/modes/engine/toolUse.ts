@@ -77,13 +77,13 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   }
 
   const offered = Effect.gen(function* () {
-    const all = [...(ask_person === undefined ? [] : [ASKING]), ...ofAgent.map(definitionOf)]
+    const all = [...(ask_person === undefined ? [] : [ASKING]), ...(yield* Effect.forEach(ofAgent, definitionOf))]
     for (const [index, server] of mcp_servers.entries()) {
       for (const tool of yield* listed(server, index)) {
         known.set(tool.name, (input, step) =>
           withBearer(server, (bearer) => tools.callListed(server, tool, input, keyOf(step), bearer)),
         )
-        all.push(definitionOf(tool))
+        all.push(yield* definitionOf(tool))
       }
     }
     return all
@@ -173,11 +173,9 @@ const makeBearers = ({ tenant }: JobContext, reveal: Reveal) => {
 const withheld = (error: SecretWithheld | StorageUnavailable): string =>
   error._tag === "SecretWithheld" ? error.why : "Its secret could not be read, because the database is away."
 
-const definitionOf = ({
-  description,
-  input_schema,
-  name,
-}: Pick<ListedTool, "name" | "description" | "input_schema">): Tool => ({
-  type: "function",
-  function: { name, description, parameters: modelSchemaOf(input_schema) },
-})
+/** Yields first, because folding a large schema takes a while. */
+const definitionOf = ({ description, input_schema, name }: Pick<ListedTool, "name" | "description" | "input_schema">) =>
+  Effect.map(Effect.yieldNow, (): Tool => ({
+    type: "function",
+    function: { name, description, parameters: modelSchemaOf(input_schema) },
+  }))
