@@ -15,6 +15,10 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024
 
 /** The revisions that are spoken, newest first. The library speaks the newest alone, whose results extend the others'. */
 export const REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
+/** Most tools of a server, malformed ones included. The library counts only those that it gets. */
+const MAX_LISTED = 10_000
+const TOO_MANY = `More than ${MAX_LISTED} tools are listed.`
+const MAX_MALFORMED = 64
 const REVISION_HEADER = "mcp-protocol-version"
 
 /** Names the idempotency key in `_meta` of a call. */
@@ -32,7 +36,7 @@ interface Wanted {
 
 interface Session {
   readonly client: McpClient.McpClient
-  /** Of the tools listed so far. */
+  /** The first ones of the tools listed so far. */
   readonly malformed: ReadonlyArray<Malformed>
 }
 
@@ -77,6 +81,7 @@ export const makeConnect = ({ network, spawner }: Reach) =>
             spawner,
           )
     const malformed: Array<Malformed> = []
+    let listed = 0
     const decodeTool = Schema.decodeUnknownResult(McpSchema.Tool)
     /** The result of a method as the library takes it. */
     const accepted = (method: string, result: JsonObject): JsonObject => {
@@ -84,7 +89,8 @@ export const makeConnect = ({ network, spawner }: Reach) =>
       if (method === "tools/call") return { ...result, content: content ?? [] }
       if (method === "tools/list" && Array.isArray(tools)) {
         const split = splitTools(tools, decodeTool)
-        malformed.push(...split.malformed)
+        malformed.push(...split.malformed.slice(0, MAX_MALFORMED - malformed.length))
+        listed += tools.length
         return { ...result, tools: split.wellFormed }
       }
       if (method !== "initialize") return result
@@ -106,6 +112,10 @@ export const makeConnect = ({ network, spawner }: Reach) =>
           response.error === undefined && isObject(response.result)
             ? { ...response, result: accepted(message.method, response.result) }
             : response,
+        ),
+        Effect.filterOrFail(
+          () => listed <= MAX_LISTED,
+          () => new McpClientError.McpClientError({ reason: new McpClientError.LimitError({ description: TOO_MANY }) }),
         ),
       )
     const opened = yield* Effect.provideService(

@@ -445,7 +445,7 @@ describe("an MCP server that strays from the protocol", () => {
 })
 
 describe("a hostile MCP server", () => {
-  const listed = (tools: ReadonlyArray<object>) =>
+  const listed = (tools: ReadonlyArray<unknown>) =>
     Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
       withTools(({ list }) => list({ name: "evil", url })),
     )
@@ -549,6 +549,24 @@ describe("a hostile MCP server", () => {
     Effect.gen(function* () {
       const page = { tools: [{ name: "more", inputSchema }], nextCursor: "again" }
       const { requests, url } = yield* toolServer(speaking({ "tools/list": page }))
+      const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url })))
+      assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
+      assert.strictEqual(requests.filter(({ body }) => body.includes("tools/list")).length, 2)
+    }),
+  )
+
+  it.effect("cannot list malformed tools without end, and has the first 64 reported", () =>
+    Effect.gen(function* () {
+      const numbers = Array.from({ length: 5001 }, () => 1)
+      const few = yield* listed(numbers)
+      assert.deepStrictEqual(
+        few.leftOut,
+        Array.from({ length: 64 }, () => "evil__(no name): list each tool as an object"),
+      )
+      let page = 0
+      const { requests, url } = yield* toolServer((...args) =>
+        speaking({ "tools/list": { tools: numbers, nextCursor: `${page++}` } })(...args),
+      )
       const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url })))
       assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
       assert.strictEqual(requests.filter(({ body }) => body.includes("tools/list")).length, 2)
