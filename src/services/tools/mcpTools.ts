@@ -147,12 +147,16 @@ function* listingSteps(
   return { tools: [...tools.values()], leftOut }
 }
 
-/** The name that models see. MCP allows longer names than providers, and other characters. */
+/**
+ * The name that models see. MCP allows longer names than providers, and other characters. A changed name ends in a hash, so
+ * that it is no other tool's.
+ */
 const nameOf = (server: McpServer, remote: string): string => {
-  const name = `${server.name}__${remote.replaceAll(/[^a-zA-Z0-9_-]/gu, "_")}`
-  if (name.length <= MAX_NAME) return name
+  const name = `${server.name}__${remote}`
+  const allowed = name.replaceAll(/[^a-zA-Z0-9_-]/gu, "_")
+  if (allowed === name && name.length <= MAX_NAME) return name
   const end = `_${hash("sha256", remote).slice(0, HASH_CHARS)}`
-  return `${name.slice(0, MAX_NAME - end.length)}${end}`
+  return `${allowed.slice(0, MAX_NAME - end.length)}${end}`
 }
 
 /** What is wrong with the server's own name of a tool, which is `remote` without the secret. */
