@@ -1,5 +1,5 @@
 /** Sessions with MCP servers over streamable HTTP or standard streams. */
-import { Duration, Effect, Schema, type Scope } from "effect"
+import { Duration, Effect, Predicate, Schema, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
@@ -85,8 +85,8 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     const decodeTool = Schema.decodeUnknownResult(McpSchema.Tool)
     /** The result of a method as the library takes it. */
     const accepted = (method: string, result: JsonObject): JsonObject => {
-      const { content, protocolVersion, tools } = result
-      if (method === "tools/call") return { ...result, content: content ?? [] }
+      const { protocolVersion, tools } = result
+      if (method === "tools/call") return withContent(result)
       if (method === "tools/list" && Array.isArray(tools)) {
         const split = splitTools(tools, decodeTool)
         malformed.push(...split.malformed.slice(0, MAX_MALFORMED - malformed.length))
@@ -125,6 +125,10 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     )
     return { client: opened, malformed }
   })
+
+/** Servers may leave out the content beside a structured one. */
+const withContent = (result: JsonObject): JsonObject =>
+  Predicate.isNotNullish(result["structuredContent"]) ? { ...result, content: result["content"] ?? [] } : result
 
 const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.JsonRpcRequest => ({
   ...message,

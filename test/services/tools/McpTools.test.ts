@@ -426,8 +426,10 @@ describe("an MCP server that strays from the protocol", () => {
           : speaking({})(request, response, index)
       const unopened: Behaviour = (_, response) =>
         void response.writeHead(200, { "content-type": "application/json" }).end("no JSON")
+      const STRAY = [{ content: "42" }, {}, { task: { taskId: "1" } }, { toolResult: 42 }, { structuredContent: null }]
+      const UNREAD = `The MCP server's answer does not follow the protocol. ${MAY}`
       for (const [behave, text] of [
-        [speaking({ "tools/call": { content: "42" } }), `The MCP server's answer does not follow the protocol. ${MAY}`],
+        ...STRAY.map((result) => [speaking({ "tools/call": result }), UNREAD] as const),
         [answering("no JSON"), `The MCP server answered: Invalid MCP JSON. ${MAY}`],
         [empty, `The MCP server answered: MCP request received no response. ${MAY}`],
         [
