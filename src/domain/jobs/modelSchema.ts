@@ -6,6 +6,7 @@
  * Anthropic refuses the first three there (https://github.com/marianfoo/mcp-sap-docs/pull/51), and properties of the root
  * with other names than {@link PROPERTY} (https://github.com/decocms/studio/pull/6874).
  */
+import { Result } from "effect"
 import { isObject, type JsonObject } from "../json/json.ts"
 
 const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/
@@ -18,9 +19,11 @@ const NONE: ReadonlySet<string> = new Set()
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** The target of a reference within `root`, a JSON Pointer (RFC 6901). */
+/** The target of a JSON Pointer in a fragment (RFC 6901 §6) within `root`; `undefined` for an anchor. */
 const targetOf = (root: JsonObject, reference: unknown): unknown => {
-  const parts = typeof reference === "string" ? reference.split("/").slice(1) : []
+  const fragment = typeof reference === "string" ? decodedOf(reference) : undefined
+  const [start, ...parts] = fragment?.split("/") ?? []
+  if (start !== "#") return undefined
   return parts.reduce<unknown>((target, part) => {
     const name = part.replaceAll("~1", "/").replaceAll("~0", "~")
     return typeof target === "object" && target !== null && Object.hasOwn(target, name)
@@ -28,6 +31,10 @@ const targetOf = (root: JsonObject, reference: unknown): unknown => {
       : undefined
   }, root)
 }
+
+/** `undefined` for text that is not percent-encoded UTF-8. */
+const decodedOf = (text: string): string | undefined =>
+  Result.getOrUndefined(Result.try(() => decodeURIComponent(text)))
 
 /**
  * The alternatives for each property. Of the schemas that all hold, the first that describes a property does so alone.
@@ -107,7 +114,8 @@ const propertyOf = (alternatives: ReadonlySet<unknown>): unknown => {
 
 /**
  * Returns the schema of a tool's input for models: an object with `properties`, into which the root's compositions are
- * folded. It guides models and demands less than the given one, which the tool checks.
+ * folded. It guides models; the tool checks the given one. It requires no other properties than that. A property has the
+ * schemas of the alternatives that describe it, although alternatives that do not may allow any value: models need them.
  */
 export const modelSchemaOf = (schema: JsonObject): JsonObject & { readonly properties: JsonObject } => {
   const required = requiredOf(schema)

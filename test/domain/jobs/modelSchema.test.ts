@@ -58,6 +58,25 @@ const TABLE: ReadonlyArray<readonly [what: string, schema: object, sent: object]
     { properties: { a }, required: ["a"], $defs: { "a/b": { properties: { a }, required: ["a"] } } },
   ],
   [
+    "references are followed to percent-encoded names",
+    { allOf: [{ $ref: "#/$defs/List%3CFoo%3E" }], $defs: { "List<Foo>": { properties: { a } } } },
+    { properties: { a }, $defs: { "List<Foo>": { properties: { a } } } },
+  ],
+  [
+    "anchors and malformed references say nothing",
+    {
+      required: ["a"],
+      anyOf: [{ $ref: "#args" }, { $ref: "#/$defs/%" }, { $ref: "args" }],
+      $defs: { "%": { $anchor: "args", properties: { a } } },
+    },
+    { properties: {}, required: ["a"], $defs: { "%": { $anchor: "args", properties: { a } } } },
+  ],
+  [
+    "a property keeps its description beside alternatives that lack it",
+    { anyOf: [{ properties: { a } }, { properties: { b } }, true, { $ref: "#/none" }] },
+    { properties: { a, b } },
+  ],
+  [
     "references in a circle or to nothing say nothing",
     {
       properties: { a },
