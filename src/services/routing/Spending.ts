@@ -83,15 +83,17 @@ export class Spending {
   /**
    * The output limit to send, for each choice. If the target's context leaves less, it is what that leaves under a
    * reservation, since a prompt may be shorter than its estimate, and `undefined` otherwise. If the context leaves less
-   * than the expected answer, the estimate is ignored: either it is too high, or the provider refuses the prompt.
+   * than the expected answer, it is the expected answer: either the estimate is too high, or the provider refuses the
+   * prompt.
    */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
-    const room = context - this.size.input
-    const limit = Math.floor(this.outputOf(name) / this.size.choices)
+    const { choices, input, prompt = input } = this.size
+    const room = context - prompt
+    const limit = Math.floor(this.outputOf(name) / choices)
     if (limit < room) return Math.max(1, limit)
     if (!this.isReserved || limit === Infinity) return undefined
-    return Math.max(1, room < expectedOutput(this.size) ? limit : room)
+    return Math.max(1, Math.min(limit, Math.max(room, expectedOutput(this.size) / choices)))
   }
 
   /**

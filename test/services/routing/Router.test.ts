@@ -124,17 +124,26 @@ describe("the choice of targets", () => {
       }),
     )
 
-    test("has the reserved output limit if its estimate leaves no room for one", input, (upstream) =>
-      Effect.gen(function* () {
-        const limits: Array<unknown> = []
-        upstream.script = ({ outputLimit }) => {
-          limits.push(outputLimit?.({ provider: "provider3", model: "longest" }))
-          return {}
-        }
-        yield* ask("x".repeat(90_000), within(100_000))
-        assert.deepStrictEqual(limits, [{ max_completion_tokens: 8192 }])
-      }),
-    )
+    const pdf = { type: "file", file: { file_data: `data:application/pdf;base64,${"A".repeat(90_000)}` } }
+    for (const [title, content, max_context_tokens, limit] of [
+      ["the expected answer, if its estimate leaves less", "x".repeat(22_400), 8192, 1000],
+      ["the expected answer, if its estimate is longer than the context", "x".repeat(90_000), 25_000, 1000],
+      ["the context without its estimate, if that leaves more", "x".repeat(22_400), 9192, 1706],
+      ["the reservation, if a document leaves room for it", [pdf], 32_000, 8192],
+    ] as const) {
+      const alone = { ...input, targets: [target("provider1/large", { max_context_tokens, prices: prices(10, 40) })] }
+      test(`has as its output limit under a budget ${title}`, alone, (upstream) =>
+        Effect.gen(function* () {
+          const limits: Array<unknown> = []
+          upstream.script = ({ outputLimit }) => {
+            limits.push(outputLimit?.({ provider: "provider1", model: "large" }))
+            return {}
+          }
+          yield* ask(content, within(100_000))
+          assert.deepStrictEqual(limits, [{ max_completion_tokens: limit }])
+        }),
+      )
+    }
 
     const data = "A".repeat(90_000)
     for (const part of [
