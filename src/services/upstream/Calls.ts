@@ -14,7 +14,7 @@ import type { UpstreamQuestion } from "./Questions.ts"
 import type { ModelTarget } from "./Targets.ts"
 import { watched, type WatchResult } from "./watched.ts"
 
-/** A call's limits in ms, and its request's deadline. `thinking` replaces `firstToken` once the model shows work. */
+/** A call's limits in ms, and its request's deadline. `thinking` replaces `firstToken` after the first thought. */
 export interface CallLimits extends Readonly<
   Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>
 > {
@@ -141,8 +141,8 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   private keptReceipt: KeptReceipt | undefined
   /** Pieces without output, which the caller gets with the first output. */
   private held: Array<Piece> = []
-  /** Whether the model has shown that it works on the answer. */
-  private isWorking = false
+  /** When the last thought came. */
+  private thoughtAt: number | undefined
   /** Since when the provider has been silent; `undefined` while a slow reader is being waited for. */
   private waitingSince: number | undefined
 
@@ -186,8 +186,9 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   }
 
   thinking(): void {
-    this.works()
+    this.options.working()
     this.alive()
+    this.thoughtAt = this.waitingSince
   }
 
   spent(usage: Usage): void {
@@ -202,11 +203,6 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     return this.timeToFirstTokenMs !== null
   }
 
-  private works(): void {
-    this.isWorking = true
-    this.options.working()
-  }
-
   private readonly onPieces = (pieces: ReadonlyArray<Piece>): Effect.Effect<void> => {
     const { held, reading } = this
     for (const piece of pieces) reading.add(piece)
@@ -216,7 +212,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
         return Effect.void
       }
       this.timeToFirstTokenMs = Math.round(this.options.timer.now() - this.startedAt)
-      this.works()
+      this.options.working()
     }
     this.waitingSince = undefined
     const all = held.length === 0 ? pieces : [...held, ...pieces]
@@ -247,11 +243,12 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
    *
    * | phase | limit |
    * |---|---|
-   * | until the model shows that it works | `firstToken` from the start |
-   * | until the first output; a model may think unseen | `thinking` from the start, or `silence` from its last sign, if later |
+   * | until the first thought | `firstToken` from the start |
+   * | until the first output; a model may think unseen | `thinking` from the start, or `silence` from its last thought, if later |
    * | after that | `silence` from its last sign |
    *
    * `silence` is `idle`, or the longer `answer` if nothing can take over: then cutting a slow answer repairs nothing.
+   * After a thought, other signs such as pings count, too, but leave half of the time to a target that can take over.
    */
   private readonly isSilent = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
     const { limits, restart } = this.options
@@ -259,7 +256,11 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     const isReplaceable = !isLast && (restart || !this.hasOutput)
     const silence = isReplaceable ? idle : Math.max(idle, answer)
     const silentAt = (this.waitingSince ?? moment) + silence
-    const firstAt = this.isWorking ? Math.max(this.startedAt + thinking, silentAt) : this.startedAt + firstToken
+    const signsUntil = isReplaceable ? (this.startedAt + deadline) / 2 : deadline
+    const firstAt =
+      this.thoughtAt === undefined
+        ? this.startedAt + firstToken
+        : Math.max(this.startedAt + thinking, this.thoughtAt + silence, Math.min(silentAt, signsUntil))
     const due = this.hasOutput ? silentAt : firstAt
     if (moment >= deadline) return outOfTime()
     if (moment >= due) return timedOut(this.hasOutput ? "next" : "first")

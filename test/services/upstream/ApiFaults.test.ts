@@ -175,6 +175,15 @@ describe("a stream of messages that thinks unseen", () => {
   )
 
   it.effect.each(["messages", "chat.completions"] as const)(
+    "is left in time for another one if its thinking block holds nothing but pings (%s)",
+    (api) =>
+      Effect.gen(function* () {
+        const pieces = [[0, start], [3_000, opened], ...PINGS, ...PINGS, ...PINGS] as const
+        assert.strictEqual(yield* finishedBy(pieces, api), "provider2")
+      }),
+  )
+
+  it.effect.each(["messages", "chat.completions"] as const)(
     "is left although pings come, if no block is open (%s)",
     (api) =>
       Effect.gen(function* () {

@@ -316,6 +316,8 @@ describe("a silent provider", () => {
     })
 
   const PINGS = Array.from({ length: 5 }, () => [wait(3_000), pings]).flat()
+  const endless = (sign: Step) => Array.from({ length: 200 }, () => [wait(10_000), sign]).flat()
+  const thinkingFor = (ms: number) => endless(thinks).slice(0, (2 * ms) / 10_000)
   it.effect.each<readonly [string, Script, number]>([
     ["the first-token limit if it never answers", [hang], 10_000],
     ["the first-token limit if its first output is late", [wait(10_001), ...says("late")], 10_000],
@@ -325,6 +327,8 @@ describe("a silent provider", () => {
     ["the idle time since its last ping", [text("a"), ...PINGS, hang], 30_000],
     ["the idle time since its last thought", [role, wait(9_000), thinks, wait(14_000), thinks, hang], 38_000],
     ["the idle time since a thought behind output", [text("a"), wait(9_000), thinks, hang], 24_000],
+    ["half of the request's time if only pings follow a thought", [wait(9_000), thinks, ...endless(pings)], 300_000],
+    ["the idle time since a thought after half of that time", [...thinkingFor(310_000), ...endless(pings)], 325_000],
   ])("is left after %s", ([, script, ms]) => Effect.map(from(script), (taken) => assert.strictEqual(taken, ms)))
 
   it.effect("is noticed in time if the idle time is the shorter one", () =>
@@ -429,6 +433,17 @@ describe("a silent provider", () => {
         yield* from([wait(9_000), thinks, wait(50_000), thinks, wait(14_000), pings, hang], timeouts),
         88_000,
       )
+    }),
+  )
+
+  it.effect("may ping after a thought for as long as the request may take if nothing can take over", () =>
+    Effect.gen(function* () {
+      const { provider, upstream } = yield* oneProvider()
+      const pinging = Array.from({ length: 19 }, () => [wait(30_000), pings]).flat()
+      provider.script([thinks, ...pinging, text("a"), finish()])
+      const { ms, seen } = yield* read(upstream)
+      assert.include(seen, "finished by provider1")
+      assert.strictEqual(ms, 570_000)
     }),
   )
 

@@ -14,8 +14,6 @@ const THINKING: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]
 
 export class PassingReader implements EventReader<JsonObject> {
   thoughts = 0
-  /** Whether a thinking block is open. */
-  private isThinking = false
   private readonly reading: AnswerReading<JsonObject>
 
   constructor(api: PassedApi) {
@@ -36,11 +34,8 @@ export class PassingReader implements EventReader<JsonObject> {
 
   read(json: JsonObject, event: string): Result.Result<ReadonlyArray<JsonObject>, ProviderFailure> {
     const { content_block: block, type } = json
-    if (type === "content_block_start") this.isThinking = isObject(block) && THINKING.has(block["type"])
-    else if (type === "content_block_stop") this.isThinking = false
-    const isPing = type === PING || event === PING
-    if (this.isThinking && (isPing || type === "content_block_start")) this.thoughts++
-    if (isPing) return Result.succeed([])
+    if (type === PING || event === PING) return Result.succeed([])
+    if (type === "content_block_start" && isObject(block) && THINKING.has(block["type"])) this.thoughts++
     const failed = this.reading.add(json)
     return failed === undefined ? Result.succeed([json]) : Result.fail(failed)
   }

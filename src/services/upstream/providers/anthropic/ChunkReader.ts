@@ -70,9 +70,6 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
         return this.decoded(decodeBlockStop(json), type, ({ index }) => Result.succeed(this.end(index ?? this.block)))
       case "message_delta":
         return this.decoded(decodeMessageDelta(json), type, (delta) => Result.succeed(this.finish(delta)))
-      case "ping":
-        if (this.blocks.get(this.block)?._tag === "Thinking") this.thoughts++
-        return NOTHING
       case "message_stop":
         return this.close() ? NOTHING : Result.fail(failure("unfinished", "the message stopped without a stop reason"))
       default:

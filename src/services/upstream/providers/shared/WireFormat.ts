@@ -67,8 +67,8 @@ export interface EventReader<Piece> {
    */
   readonly state: "open" | "settled" | "finished" | "closed"
   /**
-   * The number of thoughts that are in no chunk. Events that a server sends while its model hangs do not count, but pings
-   * within a thinking block do.
+   * The number of thoughts that are in no chunk, and of their beginnings. Events that a server sends while its model hangs do
+   * not count.
    */
   readonly thoughts: number
   readonly usage: Usage | undefined
