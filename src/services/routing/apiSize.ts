@@ -1,6 +1,6 @@
 /** The length of a client's request, from its bytes. */
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
-import { apiOf } from "../../domain/upstream/apis.ts"
+import { type ApiName, apiOf } from "../../domain/upstream/apis.ts"
 import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { type RequestSize, TOKENS_PER_IMAGE, tokensOfBytes } from "./TokenEstimate.ts"
 
@@ -19,7 +19,7 @@ export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
   const { limits } = apiOf(api)
   const own = limits.flatMap((name) => countIn(body.value(name)) ?? [])
   const text = body.bytes.length
-  const { files, images } = mayHoldMedia(body.bytes) ? mediaIn(body) : NO_MEDIA
+  const { files, images } = mayHoldMedia(api, body.bytes) ? mediaIn(body) : NO_MEDIA
   const withImages = tokensOfBytes(text - images.bytes) + images.count * TOKENS_PER_IMAGE
   const withMedia = tokensOfBytes(text - images.bytes - files.bytes) + (images.count + files.count) * TOKENS_PER_IMAGE
   return {
@@ -44,10 +44,14 @@ const IMAGE_TYPES: ReadonlySet<unknown> = new Set(["image", "image_url", "input_
 /** Types of parts that are documents or sounds, whose tokens depend on pages and seconds. */
 const FILE_TYPES: ReadonlySet<unknown> = new Set(["document", "file", "input_file", "input_audio"])
 
-/** Whether a word occurs that each of these contains, or an escape that could be part of it. */
-const mayHoldMedia = (bytes: Uint8Array): boolean => {
+/** Words of which each picture contains one, or an escape that could be part of one. */
+const IMAGE_WORDS = ["image", "\\u00"]
+const MEDIA_WORDS = [...IMAGE_WORDS, "base64", "input_audio", "file_data"]
+
+/** Clients write "base64" into every embeddings request, as the encoding of its answer. */
+const mayHoldMedia = (api: ApiName, bytes: Uint8Array): boolean => {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  return ["image", "base64", "input_audio", "file_data", "\\u00"].some((text) => json.includes(text))
+  return (api === "embeddings" ? IMAGE_WORDS : MEDIA_WORDS).some((text) => json.includes(text))
 }
 
 const mediaIn = (body: ApiRequest["body"]): Readonly<Record<"files" | "images", Media>> => {
@@ -60,16 +64,15 @@ const mediaIn = (body: ApiRequest["body"]): Readonly<Record<"files" | "images", 
 }
 
 /** The objects where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
-function* partsIn(value: unknown): Generator<JsonObject> {
-  // An embedding's input may be hundreds of thousands of numbers.
-  if (typeof value !== "object" || value === null) return
+function* partsIn(value: object): Generator<JsonObject> {
   if (isObject(value)) yield value
   const inner: ReadonlyArray<unknown> = Array.isArray(value)
     ? value
     : isObject(value)
       ? [value["content"], value["output"]]
       : []
-  for (const part of inner) yield* partsIn(part)
+  // An embedding's input may be hundreds of thousands of numbers.
+  for (const part of inner) if (typeof part === "object" && part !== null) yield* partsIn(part)
 }
 
 /** Length of a picture within the request: a `data:` URL, or base64 beside its media type. */
