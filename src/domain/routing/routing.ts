@@ -78,7 +78,9 @@ const Breaker = Schema.Struct({
 })
 const Timeouts = Schema.Struct({
   first_token_ms: WaitMs.annotate({ description: "Longest wait for the first token." }),
-  idle_ms: WaitMs.annotate({ description: "Longest wait for each further token, if another target can take over." }),
+  idle_ms: WaitMs.annotate({
+    description: "Longest wait for each further token, unless the target is the last or output is final.",
+  }),
   total_ms: WaitMs.annotate({ description: "Longest wait for the whole answer, with retries and failovers." }),
 })
 

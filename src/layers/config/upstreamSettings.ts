@@ -183,7 +183,7 @@ const timeLimitSettings = (firstTokenTimeout: string) => ({
     "UPSTREAM_IDLE_TIMEOUT",
     WAIT,
     "40s",
-    "Longest silence of a stream after its first output; UPSTREAM_ANSWER_TIMEOUT if nothing can take over",
+    "Longest silence of a stream after its first output; UPSTREAM_ANSWER_TIMEOUT for the last target, or once output is final",
   ),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",

@@ -18,7 +18,7 @@ import { watched, type WatchResult } from "./watched.ts"
 export interface CallLimits extends Readonly<
   Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>
 > {
-  /** Whether no other target can take over. */
+  /** Whether it is the last target that the request may fit. */
   readonly isLast: boolean
 }
 
@@ -47,7 +47,8 @@ const SILENT = {
   first: { kind: "slow", reason: "no output within the time limit; UPSTREAM_FIRST_TOKEN_TIMEOUT is the longest" },
   next: {
     kind: "timeout",
-    reason: "no further output within UPSTREAM_IDLE_TIMEOUT, or UPSTREAM_ANSWER_TIMEOUT if nothing could take over",
+    reason:
+      "no further output within UPSTREAM_IDLE_TIMEOUT (UPSTREAM_ANSWER_TIMEOUT for the last target, or once output is final)",
   },
 } as const
 const timedOut = (limit: keyof typeof SILENT) => Exit.fail(new ProviderFailure(SILENT[limit]))
@@ -247,7 +248,8 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
    * | until the first output; a model may think unseen | `thinking` from the start, or `silence` from its last thought, if later |
    * | after that | `silence` from its last sign |
    *
-   * `silence` is `idle`, or the longer `answer` if nothing can take over: then cutting a slow answer repairs nothing.
+   * `silence` is `idle`, or the longer `answer` for the last target, or after final output: then cutting a slow answer
+   * repairs nothing.
    * After a thought, other signs such as pings count, too, but leave half of the time to a target that can take over.
    */
   private readonly isSilent = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {

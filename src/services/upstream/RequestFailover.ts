@@ -45,8 +45,9 @@ interface Handled {
 
 /**
  * The time limits of a call. A target's limit takes precedence over its provider's, and that over the common one, which
- * is the maximum for learned limits. The last target always gets the maximum, because none can take over. A longer
- * limit for the first output also extends the limit for a whole answer.
+ * is the maximum for learned limits. The last target always gets the maximum, because none can take over. Circuits
+ * of later targets are not read for that, because they may be in a shared store. A longer limit for the first output
+ * also extends the limit for a whole answer.
  */
 const limitsOf = (
   target: ModelTarget,
@@ -95,8 +96,9 @@ export class RequestFailover<A> {
     if (!mayFit(target, failures)) return this.tryTargets(at + 1)
     const bulkhead = this.parts.bulkheads.get(target.provider)
     if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
+    const isLast = !turn.targets.some((other, index) => index > at && mayFit(other, failures))
     const guarded = circuits.guard(this.parts.registry.called(target, api), api, (permit) =>
-      bulkhead.enter(this.callWithRetries(target, permit, at + 1 >= turn.targets.length), this.deadline),
+      bulkhead.enter(this.callWithRetries(target, permit, isLast), this.deadline),
     )
     return Effect.matchEffect(guarded, {
       onSuccess: (value) =>

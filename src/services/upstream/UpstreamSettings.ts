@@ -12,8 +12,8 @@ export const defaultUpstreamSettings = {
     /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
     firstToken: Duration.seconds(60),
     /**
-     * Silence after the first output, if another target can take over; else `answer` is the limit. Any byte ends it, and
-     * a slow reader's time does not count. Longer than the 30 s between the pings of common providers.
+     * Silence after the first output; `answer` for the last target, or if output is final. Any byte ends it, and a
+     * slow reader's time does not count. Longer than the 30 s between the pings of common providers.
      */
     idle: Duration.seconds(40),
     /** For a whole request: waiting, retries, failover, and reading the answer. */

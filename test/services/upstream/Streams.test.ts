@@ -403,6 +403,18 @@ describe("a silent provider", () => {
     }),
   )
 
+  it.effect("is not cut by default if the request is too long for the other targets", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([fails("context-too-long")], QUIET)
+      const targets = [
+        { provider: "provider1", model: "a", contextTokens: 1000 },
+        { provider: "provider2", model: "b", contextTokens: 2000 },
+        { provider: "provider1", model: "c", contextTokens: 1000 },
+      ] as const
+      assert.include((yield* read(upstream, ask({ targets }))).seen, "finished by provider2")
+    }),
+  )
+
   it.effect("ends by default after 120 s without a byte if nothing can take over", () =>
     Effect.gen(function* () {
       const { providers, upstream } = yield* two([text("a"), hang])
