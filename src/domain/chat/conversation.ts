@@ -52,6 +52,11 @@ export const conversationName = (member: (name: string) => unknown): Conversatio
   if (Predicate.hasProperty(metadata, "user_id") && isName(metadata.user_id)) {
     return { by: "metadata.user_id", text: metadata.user_id }
   }
+  return openingName(member)
+}
+
+/** The name of a request's conversation by its opening alone, which also tells conversations of one key or user apart. */
+export const openingName = (member: (name: string) => unknown): ConversationName | undefined => {
   const items = member("messages") ?? itemsOf(member("input"))
   if (!Array.isArray(items)) return undefined
   const opening = beforeAnswers(items)

@@ -10,7 +10,7 @@
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Duration, Effect } from "effect"
-import { conversationName, keepsResponse, previousResponse } from "../../domain/chat/conversation.ts"
+import { conversationName, keepsResponse, openingName, previousResponse } from "../../domain/chat/conversation.ts"
 import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { thisMoment } from "../moments.ts"
 import { RecentPlaces } from "./RecentPlaces.ts"
@@ -54,13 +54,21 @@ const mentions = (request: UpstreamRequest | ApiRequest, text: string): boolean 
   "api" in request &&
   Buffer.from(request.body.bytes.buffer, request.body.bytes.byteOffset, request.body.bytes.length).includes(text)
 
+type IdOf = (
+  request: UpstreamRequest | ApiRequest,
+  name: ReturnType<typeof conversationName>,
+  key?: unknown,
+) => string | undefined
+
 /** Returns what puts first the provider that wrote the encrypted reasoning of a conversation. */
-const makeEncryptedTurn = (conversationOf: (request: UpstreamRequest | ApiRequest) => string | undefined) => {
+const makeEncryptedTurn = (idOf: IdOf) => {
   const writers = new RecentPlaces(ANSWERS_KEPT)
 
   return (request: UpstreamRequest | ApiRequest, turn: ConversationTurn, now: number): ConversationTurn => {
     if (!mentions(request, ENCRYPTED)) return turn
-    const id = conversationOf(request)
+    const member = membersOf(request)
+    // A key or user may have several conversations at a time, each with another writer.
+    const id = idOf(request, openingName(member), member("prompt_cache_key"))
     if (id === undefined) return turn
     const before = writers.isEmpty(now) || !mentions(request, ENCRYPTED_MEMBER) ? undefined : writers.get(id)
     const [first] = turn.targets
@@ -85,14 +93,14 @@ export const makeAffinity = (): Affinity => {
   const responses = new RecentPlaces(ANSWERS_KEPT)
 
   /** Identifies a conversation of one caller with one model by one API. Equal names of two callers stay apart. */
-  const conversationOf = (request: UpstreamRequest | ApiRequest): string | undefined => {
+  const idOf: IdOf = (request, name, key) => {
     const { caller } = request
-    const name = conversationName(membersOf(request))
     if (caller === undefined || name === undefined) return undefined
-    return hash([caller, apiNameOf(request), modelOf(request), name.by], name.text)
+    return hash([caller, apiNameOf(request), modelOf(request), name.by, key], name.text)
   }
+  const conversationOf = (request: UpstreamRequest | ApiRequest) => idOf(request, conversationName(membersOf(request)))
 
-  const encryptedTurn = makeEncryptedTurn(conversationOf)
+  const encryptedTurn = makeEncryptedTurn(idOf)
 
   /** A turn that sends the whole conversation. */
   const wholeTurn = (

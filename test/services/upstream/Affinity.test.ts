@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Message } from "../../../src/domain/chat/chat.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { RawObject } from "../../../src/domain/json/rawObject.ts"
 import type { ApiRequest, ProviderId, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeAffinity, STAY } from "../../../src/services/upstream/Affinity.ts"
@@ -279,7 +280,15 @@ describe("a conversation with encrypted reasoning", () => {
 
   const targets = (["provider1", "provider2"] as const).map((provider) => ({ provider, model: "gpt" }))
 
-  /** Turn `n` of a conversation, from 1, whose reasoning `by` wrote. */
+  /** The body of turn `n` of a conversation, from 1, whose reasoning `by` wrote. */
+  const bodyOf = (n: number, by: ProviderId, opening = "hi", more: JsonObject = {}) =>
+    RawObject.of({
+      include: ["reasoning.encrypted_content"],
+      store: false,
+      input: [{ role: "user", content: opening }, ...Array.from({ length: n - 1 }, () => reasoning(`by ${by}`))],
+      ...more,
+    })
+
   const turnBy = (n: number, by: ProviderId, more: Partial<ApiRequest> = {}): ApiRequest => ({
     api: "responses",
     headers: {},
@@ -287,11 +296,7 @@ describe("a conversation with encrypted reasoning", () => {
     caller: "alice",
     // Strategies such as `weighted` change the order from turn to turn.
     targets: n % 2 === 0 ? targets.toReversed() : targets,
-    body: RawObject.of({
-      include: ["reasoning.encrypted_content"],
-      store: false,
-      input: [{ role: "user", content: "hi" }, ...Array.from({ length: n - 1 }, () => reasoning(`by ${by}`))],
-    }),
+    body: bodyOf(n, by),
     ...more,
   })
 
@@ -331,6 +336,23 @@ describe("a conversation with encrypted reasoning", () => {
       for (const n of [3, 5]) assert.strictEqual(yield* servedOf(turnBy(n, "provider2")), "provider2")
       assert.strictEqual(first.state.refused, 1)
     }),
+  )
+
+  it.effect.each<JsonObject>([{ metadata: { user_id: "u" } }, { prompt_cache_key: "k" }])(
+    "stays with its provider if another conversation with the same name is at another one: %j",
+    (name) =>
+      Effect.gen(function* () {
+        const { first, second, servedOf } = yield* two
+        for (const n of [1, 2, 3, 4]) {
+          for (const by of ["provider1", "provider2"] as const) {
+            const isFirst = (n === 1) === (by === "provider1")
+            const body = bodyOf(n, by, `for ${by}`, name)
+            const turn = turnBy(n, by, { body, targets: isFirst ? targets : targets.toReversed() })
+            assert.strictEqual(yield* servedOf(turn), by)
+          }
+        }
+        assert.deepStrictEqual([first.state.refused, second.state.refused], [0, 0])
+      }),
   )
 
   it.effect("says nothing about conversations of others, and new ones follow the order", () =>
