@@ -10,8 +10,10 @@ import { RpcRequest } from "./JsonRpc.ts"
 
 /** The only version that is spoken. */
 export const A2A_VERSION = "1.0"
+const MAX_VERSION = 32
 
-const version = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
+const version = (description: string) =>
+  Schema.optionalKey(Schema.String.check(Schema.isMaxLength(MAX_VERSION)).annotate({ description }))
 
 const params = { id: Schema.String.annotate({ description: "The agent's id or name." }) }
 
