@@ -135,6 +135,11 @@ const apply = Effect.gen(function* () {
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     name TEXT NOT NULL
   )`
+  yield* sql.onDialectOrElse({
+    // Waits for a back-up here: waiting for another table would block the statements of gateways that run.
+    pg: () => Effect.asVoid(sql`LOCK TABLE ${sql(TABLE)} IN ACCESS EXCLUSIVE MODE`),
+    orElse: () => Effect.void,
+  })
   for (const { id, name, texts } of migrations.slice(yield* appliedSteps)) {
     yield* Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
     yield* sql`INSERT INTO ${sql(TABLE)} ${sql.insert({ migration_id: id, name })}`

@@ -61,6 +61,23 @@ describe.runIf(postgresIsThere)("a start while a back-up reads the tables", () =
     }),
   )
 
+  it.live("blocks no reader of the tables while it waits for the back-up", () =>
+    Effect.gen(function* () {
+      const url = yield* postgresDatabase({})
+      yield* withoutLastStep(url)
+      const { release } = yield* hold(url)
+      const starting = yield* Effect.forkScoped(open(url, "SELECT 1"))
+      const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+        WHERE datname = current_database() AND NOT granted`
+      yield* Effect.repeat(runOn(url, waiting), { until: ([rows]) => rows?.length !== 0 })
+      // Fails at once if it would wait.
+      const read = "LOCK TABLE webhook_deliveries IN ACCESS SHARE MODE NOWAIT"
+      yield* runOn(url, `DO $$ BEGIN ${read}; END $$`)
+      yield* release
+      yield* Fiber.join(starting)
+    }),
+  )
+
   it.live("says that it waits, and goes on once the lock is released", () =>
     Effect.gen(function* () {
       const url = yield* postgresDatabase({})
