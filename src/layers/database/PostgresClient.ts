@@ -8,9 +8,6 @@ const INT8_OID = 20
 /** TCP keep-alive after this silence: the listening connection would otherwise not notice a dead server. */
 const KEEP_ALIVE = Duration.seconds(30)
 
-/** Age at which connections are replaced: after a failover, old ones may lead to a server that became read-only. */
-const CONNECTION_TTL = Duration.minutes(5)
-
 /** Reads `BIGINT` as a number, as SQLite does: every stored integer is below 2^53. */
 const int8AsNumber: PgTypes.Codec<number | bigint> = {
   encode: (value) => {
@@ -52,4 +49,4 @@ export const connectionOf = ({ url }: Pick<PostgresConfig, "url">) => {
 }
 
 export const layerPostgresClient = ({ maxConnections = MAX_CONNECTIONS, url }: PostgresConfig) =>
-  PgClient.layer({ ...connectionOf({ url }), maxConnections, connectionTTL: CONNECTION_TTL })
+  PgClient.layer({ ...connectionOf({ url }), maxConnections })

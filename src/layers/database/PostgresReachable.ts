@@ -3,7 +3,7 @@ import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { READ_ONLY, sqlState, sqlStateReason } from "../../domain/problems/postgresErrors.ts"
 import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
-import { isReadOnly } from "../../services/readOnly.ts"
+import { isReadOnly, readOnly } from "../../services/readOnly.ts"
 import { logChanges } from "../logChanges.ts"
 
 const TIMEOUT = "Timeout"
@@ -49,6 +49,18 @@ interface Failure {
   readonly mayPass: boolean
 }
 
+/**
+ * Whether the session is read-only. If so, ends one that is, so that the pool opens another: after a failover, old ones may
+ * lead to the former primary.
+ */
+const look = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.tap(isReadOnly(sql), (isSo) =>
+    isSo
+      ? // Fails if it ends the session.
+        Effect.ignore(sql`SELECT pg_terminate_backend(pg_backend_pid()) WHERE ${readOnly(sql)} = 'on'`)
+      : Effect.void,
+  )
+
 /** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)
 
@@ -62,7 +74,7 @@ const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input)
     (reason: string) => Effect.logError(`The database at ${place} cannot be written: ${wordsOf(reason)}`),
     Effect.logInfo(`The database at ${place} can be written again`),
   )
-  const look = isReadOnly(sql).pipe(
+  const check = look(sql).pipe(
     Effect.mapError(reasonOf),
     Effect.timeoutOrElse({ duration: every, orElse: () => Effect.fail(TIMEOUT) }),
     Effect.matchEffect({
@@ -70,7 +82,7 @@ const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input)
       onSuccess: (isSo) => Effect.andThen(answers.back, isSo ? writes.lost(READ_ONLY) : writes.back),
     }),
   )
-  return yield* Effect.forever(Effect.andThen(Effect.sleep(every), look))
+  return yield* Effect.forever(Effect.andThen(Effect.sleep(every), check))
 })
 
 /** Fails unless the database answers and takes writes; waits a while for one that is starting, and then keeps checking. */
@@ -90,7 +102,7 @@ export const layerPostgresReachable = (options: {
         const limit = Duration.format(Duration.fromInputUnsafe(patience))
         return Effect.logWarning(`waiting up to ${limit} for the database at ${place}: ${wordsOf(failure.reason)}`)
       }
-      yield* SqlClient.SqlClient.use(isReadOnly).pipe(
+      yield* SqlClient.SqlClient.use(look).pipe(
         Effect.mapError((error): Failure => ({ reason: reasonOf(error), mayPass: mayPass(error) })),
         Effect.filterOrFail(
           (isSo) => !isSo,

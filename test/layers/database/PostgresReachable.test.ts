@@ -1,6 +1,6 @@
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Logger, Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { connectionOf, layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
@@ -150,6 +150,30 @@ describe("a Postgres that stops after the start", () => {
       assert.deepStrictEqual(lines, [
         `The database at ${host}${pathname} cannot be written: ${READ_ONLY}`,
         `The database at ${host}${pathname} can be written again`,
+      ])
+    }),
+  )
+
+  it.live.runIf(postgresCanStart)("is left where it became read-only, within the limit of connections", () =>
+    Effect.gen(function* () {
+      const postgres = yield* privatePostgres
+      yield* runOn(postgres.url, "CREATE ROLE guest LOGIN CONNECTION LIMIT 1")
+      const guest = Object.assign(new URL(postgres.url), { username: "guest" })
+      const url = Redacted.make(guest.toString())
+      const { lines, logger } = heard()
+      const context = yield* Layer.build(
+        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
+          Layer.provideMerge(layerPostgresClient({ url, maxConnections: 1 })),
+          Layer.provide(logger),
+        ),
+      )
+      const sql = Context.get(context, SqlClient.SqlClient)
+      // The session of a former primary. The next session leads to the new one.
+      yield* sql`SET default_transaction_read_only = on`
+      yield* until(() => lines.length > 1)
+      assert.deepStrictEqual(lines, [
+        `The database at ${guest.host}${guest.pathname} cannot be written: ${READ_ONLY}`,
+        `The database at ${guest.host}${guest.pathname} can be written again`,
       ])
     }),
   )
