@@ -76,12 +76,12 @@ export const postgres = testDatabase(
 export const cutConnections = (url: string) =>
   Effect.orDie(admin(endSessions(new URL(url).searchParams.get("application_name"))))
 
-/** How many connections to a schema of tests listen for notifications. */
+/** How many connections to a schema of tests listen for notifications, which they check after `LISTEN`. */
 export const listeningConnections = (url: string) =>
   SqlClient.SqlClient.use(
     (sql) =>
       sql<{ count: number }>`SELECT COUNT(*)::int AS count FROM pg_stat_activity
-        WHERE application_name = ${new URL(url).searchParams.get("application_name")} AND query LIKE 'LISTEN %' AND state = 'idle'`,
+        WHERE application_name = ${new URL(url).searchParams.get("application_name")} AND (query LIKE 'LISTEN %' OR query LIKE 'SHOW %') AND state = 'idle'`,
   ).pipe(
     Effect.map((rows) => rows[0]?.count),
     admin,

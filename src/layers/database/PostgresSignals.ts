@@ -4,8 +4,10 @@
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Effect, Layer, Queue, Schedule, Scope } from "effect"
+import { Duration, Effect, Layer, Queue, Schedule, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
+import type { SqlError } from "effect/sql"
+import { READ_ONLY, sqlStateReason } from "../../domain/problems/postgresErrors.ts"
 import { JobSignals, makeSignalBoard } from "../../services/jobs/JobSignals.ts"
 import { databaseReason } from "../../services/storedRows.ts"
 import { logChanges } from "../logChanges.ts"
@@ -13,6 +15,8 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
+/** How often the connection is checked: after a failover it may lead to the former primary, where nobody notifies. */
+const LOOK_EVERY = Duration.seconds(5)
 /** Maximum number of topics that are sent together. */
 const TOPICS_AT_ONCE = 150
 /** Maximum number of waiting topics. While the database is away the oldest are dropped; waiters also poll. */
@@ -20,7 +24,13 @@ const MAX_WAITING = 2000
 /** Postgres limits payloads to less than 8000 bytes; topics are ASCII. */
 const MAX_PAYLOAD = 7900
 
-export const layerPostgresSignals = (config: PostgresConfig) =>
+const reasonOf = (error: SqlError.SqlError | typeof READ_ONLY): string =>
+  error === READ_ONLY ? (sqlStateReason(error) ?? error) : databaseReason(error)
+
+export const layerPostgresSignals = ({
+  lookEvery = LOOK_EVERY,
+  ...config
+}: PostgresConfig & { readonly lookEvery?: Duration.Input | undefined }) =>
   Layer.effect(
     JobSignals,
     Effect.gen(function* () {
@@ -43,18 +53,26 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
           // Stopping to listen is a statement, which a hanging server would never answer. So the connection is closed
           // first; finalizers run in reverse.
           const listening = yield* Effect.acquireRelease(Scope.make(), Scope.close)
-          const connection = yield* PgConnection.make(connectionOf(config))
+          const connection = yield* Effect.flatMap(PgConnection.make(connectionOf(config)), ({ pin }) => pin)
+          const check = connection.query("SHOW transaction_read_only").pipe(
+            Effect.filterOrFail(
+              ({ rows }) => rows[0]?.["transaction_read_only"] !== "on",
+              (): typeof READ_ONLY => READ_ONLY,
+            ),
+          )
           const notifications = yield* Scope.provide(connection.listen(CHANNEL), listening)
+          yield* check
           yield* back
           // Notifications were lost while the connection was down: all waiters look for themselves.
           board.wakeAll()
-          return yield* Effect.forever(
-            Effect.map(Queue.take(notifications), (notification) => receive(notification.payload)),
+          return yield* Effect.raceFirst(
+            Effect.forever(Effect.map(Queue.take(notifications), (notification) => receive(notification.payload))),
+            Effect.forever(Effect.andThen(Effect.sleep(lookEvery), check)),
           )
         }),
       )
       yield* listen.pipe(
-        Effect.tapError((error) => lost(databaseReason(error))),
+        Effect.tapError((error) => lost(reasonOf(error))),
         Effect.retry(RECONNECT_EVERY),
         Effect.forkScoped,
       )

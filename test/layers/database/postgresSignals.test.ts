@@ -5,8 +5,11 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { JobId } from "../../../src/domain/jobs/job.ts"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
+import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
+import { layerPostgresSignals } from "../../../src/layers/database/PostgresSignals.ts"
 import { begun, ended, JobSignals } from "../../../src/services/jobs/JobSignals.ts"
 import { cutConnections, listeningConnections, postgresIsThere, postgresSchema } from "../../support/databases.ts"
+import { postgresCanStart, privatePostgres, runOn, setReadOnly } from "../../support/privatePostgres.ts"
 import { start, use } from "../../support/jobs.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
@@ -34,6 +37,35 @@ const setUp = Effect.gen(function* () {
     sender: Context.get(one, JobSignals),
     receiver: Context.get(other, JobSignals),
   }
+})
+
+describe.runIf(postgresCanStart)("a notification connection to a server that became read-only", () => {
+  it.live("is logged once, and is replaced by one to a server that takes writes", () =>
+    Effect.gen(function* () {
+      const postgres = yield* privatePostgres
+      const url = Redacted.make(postgres.url)
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+      yield* Layer.build(
+        layerPostgresSignals({ url, lookEvery: "100 millis" }).pipe(
+          Layer.provide(layerPostgresClient({ url })),
+          Layer.provide(logger),
+        ),
+      )
+      const listeners = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN %' OR query LIKE 'SHOW %'"
+      yield* Effect.repeat(runOn(postgres.url, listeners), { until: ([rows]) => rows?.length === 1 })
+      const untilLines = (count: number) =>
+        Effect.repeat(Effect.sleep("20 millis"), { until: () => lines.length >= count })
+      yield* setReadOnly(postgres.url, "on")
+      yield* untilLines(1)
+      yield* setReadOnly(postgres.url, "off")
+      yield* untilLines(2)
+      assert.deepStrictEqual(lines, [
+        "Lost the notification connection: it is read-only, after a failover or because its disk is full (25006)",
+        "The notification connection is back",
+      ])
+    }),
+  )
 })
 
 describe.skipIf(!postgresIsThere)("signals of another process", () => {
