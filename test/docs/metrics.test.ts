@@ -15,7 +15,7 @@ const declared = new Map(declarations.map((declaration) => [declaration.name, de
 const OUTSIDE = ["job", "instance"]
 
 /** Prometheus's own metric of a scrape, of the jobs that are this product's. */
-const UP = 'up{job=~"sealgate.*"}'
+const UP = 'up{job=~"(.*/)?sealgate.*"}'
 
 /** Returns the metric that a query names; throws if there is none. */
 const metricOf = (name: string) => {
@@ -154,6 +154,12 @@ describe("deploy/alerts.yml", () => {
     assert.match(down.rule, /severity: page /)
     assert.strictEqual(ruleOf("SealgateGone").expr, `absent(sealgate_ready) or absent(${UP})`)
     assert.include(readFileSync("docs/reference/metrics.md", "utf8"), "`sealgate-gateway`")
+    const jobs = [...text.matchAll(/job=~"([^"]+)"/g)].map(([, pattern]) => new RegExp(`^(?:${pattern})$`))
+    for (const job of jobs) {
+      // As a PodMonitor names it by default: after its namespace.
+      for (const name of ["sealgate-proxy", "sealgate-gateway", "monitoring/sealgate-gateway"]) assert.match(name, job)
+      assert.notMatch("monitoring/nginx", job)
+    }
   })
 
   it("speaks of memory before a pod of deploy/kubernetes is killed for it", () => {
