@@ -29,10 +29,14 @@ export const postgresUrlMistake = (url: Redacted.Redacted): string | false => {
   return `has an unknown sslmode; use one of ${SSL_MODES.join(", ")}`
 }
 
+/** With these, the driver connects without TLS if the server offers none. */
+const UNDECIDED = ["allow", "prefer"]
+
 /** The host to which the URL connects over a network without deciding on TLS; `undefined` if there is none. */
 export const hostWithoutTls = (url: Redacted.Redacted): string | undefined => {
   const { hostname, searchParams } = new URL(Redacted.value(url))
-  if (searchParams.has("sslmode")) return undefined
+  const mode = searchParams.getAll("sslmode").at(-1)
+  if (mode !== undefined && !UNDECIDED.includes(mode)) return undefined
   const named = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : decodeURIComponent(hostname)
   const host = searchParams.getAll("host").at(-1) ?? named
   // Nothing is localhost, and a path is the folder of a socket.

@@ -49,7 +49,7 @@ describe("DATABASE_URL", () => {
     }),
   )
 
-  it("reaches another machine without TLS unless it has sslmode, is on loopback, or names a socket", () => {
+  it("reaches another machine without TLS unless sslmode decides, it is on loopback, or names a socket", () => {
     const hostOf = (url: string) => hostWithoutTls(Redacted.make(url))
     for (const [url, host] of [
       ["postgres://u:p@db.example:5432/jobs", "db.example"],
@@ -57,6 +57,8 @@ describe("DATABASE_URL", () => {
       ["postgres://[fd00::2]/jobs", "fd00::2"],
       ["postgres:///jobs?host=db.example", "db.example"],
       ["postgres://localhost/jobs?host=fd00::2", "fd00::2"],
+      ["postgres://db.example/jobs?sslmode=prefer", "db.example"],
+      ["postgres://db.example/jobs?sslmode=require&sslmode=allow", "db.example"],
     ] as const) {
       assert.strictEqual(hostOf(url), host, url)
     }
