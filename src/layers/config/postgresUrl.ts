@@ -19,7 +19,11 @@ const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify
 /** The mistake in the URL's parameters; `false` if there is none. A name that may be part of a password is not quoted. */
 export const postgresUrlMistake = (url: Redacted.Redacted): string | false => {
   const { searchParams } = new URL(Redacted.value(url))
-  const names = [...searchParams.keys()]
+  // The driver has no SCRAM-SHA-256-PLUS.
+  if (searchParams.getAll("channel_binding").some((binding) => binding !== "disable")) {
+    return "asks for channel binding, which is not supported; remove channel_binding (sslmode=require verifies the certificate)"
+  }
+  const names = [...searchParams.keys()].filter((name) => name !== "channel_binding")
   const ignored = names.filter((name) => !PARAMETERS.includes(name))
   if (ignored.length > 0) {
     const quoted = names.every((name) => /^[a-z_]+$/.test(name)) ? `: ${ignored.join(", ")}` : ""

@@ -31,13 +31,23 @@ describe("DATABASE_URL", () => {
 
   it.effect("refuses a parameter that would be ignored, by name, with those that are known", () =>
     Effect.gen(function* () {
-      for (const name of ["sslrootcert", "target_session_attrs", "channel_binding", "SSLMODE"]) {
+      for (const name of ["sslrootcert", "target_session_attrs", "SSLMODE"]) {
         const mistake = yield* mistakeIn(`postgres://u:canary@db.example/jobs?sslmode=require&${name}=canary`)
         if (name !== "SSLMODE") assert.include(mistake, `: ${name}; known are application_name, connect_timeout, `)
         assert.include(mistake, "NODE_EXTRA_CA_CERTS")
         assert.notInclude(mistake, "canary")
       }
       assert.include(yield* mistakeIn("postgres://db.example/jobs?sslmode=required"), "unknown sslmode")
+    }),
+  )
+
+  it.effect("refuses channel binding unless it is off, and says what to do", () =>
+    Effect.gen(function* () {
+      const mistake = yield* mistakeIn("postgres://db.example/jobs?sslmode=require&channel_binding=require")
+      assert.include(mistake, "remove channel_binding")
+      assert.include(mistake, "sslmode=require")
+      assert.include(yield* mistakeIn("postgres://db.example/jobs?channel_binding=prefer"), "remove channel_binding")
+      yield* gatewayOn("postgres://db.example/jobs?channel_binding=disable")
     }),
   )
 
