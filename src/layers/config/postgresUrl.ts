@@ -34,13 +34,13 @@ export const postgresUrlMistake = (url: Redacted.Redacted): string | false => {
 }
 
 /** With these, the driver connects without TLS if the server offers none. */
-const UNDECIDED = ["allow", "prefer"]
+const UNDECIDED: ReadonlySet<string> = new Set(["allow", "prefer"])
 
 /** The host to which the URL connects over a network without deciding on TLS; `undefined` if there is none. */
 export const hostWithoutTls = (url: Redacted.Redacted): string | undefined => {
   const { hostname, searchParams } = new URL(Redacted.value(url))
   const mode = searchParams.getAll("sslmode").at(-1)
-  if (mode !== undefined && !UNDECIDED.includes(mode)) return undefined
+  if (mode !== undefined && !UNDECIDED.has(mode)) return undefined
   const named = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : decodeURIComponent(hostname)
   const host = searchParams.getAll("host").at(-1) ?? named
   // Nothing is localhost, and a path is the folder of a socket.
