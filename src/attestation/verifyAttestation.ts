@@ -82,6 +82,9 @@ const updateOf = (policy: EvidencePolicy, format: Accepted["format"]): TcbUpdate
     ? "early"
     : "standard"
 
+/** Failures that another certificate from the vendor may mend. */
+const ABOUT_CERTIFICATE = /^(certificate-malformed$|chain-|signature-|snp-leaf-)/
+
 interface ProvenAttestation {
   readonly verified: VerifiedAttestation
   readonly collateral: Collateral
@@ -109,7 +112,7 @@ export const proveAttestation = async (
   try {
     return { verified: verifyAttestation({ ...check, now, collateral }), collateral, now }
   } catch (error) {
-    source.refused?.(need)
+    if (error instanceof EvidenceFailure && ABOUT_CERTIFICATE.test(error.code)) source.refused?.(need)
     throw error
   }
 }

@@ -35,7 +35,7 @@ export const readBody = Effect.fnUntraced(function* (
   if (!isJson(request)) return yield* new UnsupportedMediaType()
   const decode = yield* decoding(request, hold)
   const sent = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
-  const body = decode === undefined ? sent : yield* Effect.scoped(Effect.andThen(hold(sent.length), decode(sent)))
+  const body = decode === undefined ? sent : yield* decode(sent)
   yield* hold(body.length)
   return body
 })
