@@ -61,7 +61,7 @@ const overridesIn = (container: JsonObject, name: string): ReadonlyArray<string>
   return Object.keys(value)
 }
 
-/** Throws unless an entry accepts version of the image and TCB status. What an entry judges must be in the token. */
+/** Throws unless an entry accepts version of the image and TCB status. A claim that an entry judges must be there. */
 const checkVersions = (claims: JsonObject, entries: ReadonlyArray<AcceptedSpace>): void => {
   const [version, status] = [swversionIn(claims), tcbStatusIn(claims)]
   const recent = entries.filter(

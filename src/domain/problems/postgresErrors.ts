@@ -32,7 +32,7 @@ export const sqlState = (error: unknown): string | undefined => {
   return sqlState(cause) ?? (typeof code === "string" && SQLSTATE.test(code) ? code : undefined)
 }
 
-/** What a SQLSTATE says of the server, with the code; `undefined` if nothing is known. */
+/** Words for a SQLSTATE, with the code; `undefined` if there are none. */
 export const sqlStateReason = (state: string): string | undefined => {
   const words = WORDS[state] ?? WORDS[state.slice(0, 2)]
   return words === undefined ? undefined : `${words} (${state})`

@@ -44,7 +44,7 @@ export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("Mi
 
 const MAY_NOT = "the user may not create or use them: GRANT CREATE ON SCHEMA public to it, or make it their owner"
 
-/** What a SQLSTATE says of a migration, if it says more than of the server. */
+/** Words for SQLSTATEs of migrations, where those for any statement would not help. */
 const REFUSALS: Readonly<Record<string, string>> = {
   // Without the right to use any schema of the search path, Postgres sees none.
   "3F000": MAY_NOT,

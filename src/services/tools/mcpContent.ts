@@ -1,4 +1,4 @@
-/** What a model reads of the result of an MCP tool. */
+/** Renders results of MCP tools as text for models. */
 import type { McpSchema } from "effect/ai"
 import { boundedText, type ToolOutput } from "./ToolOutput.ts"
 

@@ -159,7 +159,7 @@ const nameOf = (server: McpServer, remote: string): string => {
   return `${allowed.slice(0, MAX_NAME - end.length)}${end}`
 }
 
-/** What is wrong with the server's own name of a tool, which is `remote` without the secret. */
+/** Returns the mistake in the server's own name of a tool, which is `remote` without the secret. */
 const remoteMistake = ({ name }: McpSchema.Tool, remote: string): string | undefined => {
   // A call goes to the own name.
   if (remote !== name) return "name it without the secret"
