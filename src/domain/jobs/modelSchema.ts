@@ -127,7 +127,7 @@ export const modelSchemaOf = (schema: JsonObject): JsonObject & { readonly prope
   }
 }
 
-/** Returns what is wrong with the names of a tool's properties; `undefined` if all providers take them. */
+/** Returns the mistake in the names of a tool's properties; `undefined` if all providers take them. */
 export const propertyNameMistake = (schema: JsonObject): string | undefined => {
   const refused = propertiesOf(schema)
     .keys()

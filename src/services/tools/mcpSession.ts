@@ -45,7 +45,7 @@ interface Reach {
   readonly spawner: ChildProcessSpawner["Service"]
 }
 
-/** Returns what opens a session. */
+/** Returns a function that opens sessions. */
 export const makeConnect = ({ network, spawner }: Reach) =>
   Effect.fnUntraced(function* ({
     bearer,
