@@ -57,7 +57,7 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
   }).pipe(Effect.provide(layer))
 })
 
-/** What a gateway with a jobs table that is counted too slowly says of itself after `moment`. */
+/** Returns the report of a gateway whose count of jobs never ends, asked for `moment` ago. */
 const slowlyCounted = Effect.fnUntraced(function* (
   layerDatabase: Layer.Layer<SqlClient.SqlClient, unknown>,
   moment: Duration.Input,

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
+import { makeCertificate } from "./certificates.ts"
 import { freePort } from "./freePort.ts"
 import { temporaryFolder } from "./proxy.ts"
 
@@ -69,6 +70,10 @@ const processesOf = (data: string): ReadonlyArray<number> => {
   return [postmaster, ...stdout.split("\n").flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))]
 }
 
+const giveToOwner = (path: string): void => {
+  if (owner?.uid !== undefined && owner.gid !== undefined) chownSync(path, owner.uid, owner.gid)
+}
+
 /** Starts Postgres on a free port with an empty database, until the scope closes. */
 export const privatePostgres = Effect.gen(function* () {
   const folder = yield* temporaryFolder
@@ -76,9 +81,7 @@ export const privatePostgres = Effect.gen(function* () {
   const port = yield* Effect.promise(freePort)
   yield* Effect.sync(() => {
     mkdirSync(data, { mode: 0o700 })
-    for (const path of [folder, data]) {
-      if (owner?.uid !== undefined && owner.gid !== undefined) chownSync(path, owner.uid, owner.gid)
-    }
+    for (const path of [folder, data]) giveToOwner(path)
   })
   const control = (...args: ReadonlyArray<string>) =>
     Effect.promise(() => runAsOwner("pg_ctl", ["-D", data, "-w", "-t", "60", "-s", ...args], folder))
@@ -135,3 +138,18 @@ const sendTo = (pid: number, name: NodeJS.Signals): void => {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
   }
 }
+
+/** Makes a server offer TLS with a certificate that nobody trusts. */
+export const offerTls = Effect.fnUntraced(function* (url: string) {
+  const folder = yield* temporaryFolder
+  const { cert, key } = makeCertificate(folder, "postgres")
+  for (const path of [folder, cert, key]) giveToOwner(path)
+  yield* runOn(
+    url,
+    `ALTER SYSTEM SET ssl_cert_file = '${cert}'`,
+    `ALTER SYSTEM SET ssl_key_file = '${key}'`,
+    "ALTER SYSTEM SET ssl = on",
+    "SELECT pg_reload_conf()",
+  )
+  yield* Effect.repeat(runOn(url, "SHOW ssl"), { until: ([rows]) => rows?.[0]?.["ssl"] === "on" })
+})

@@ -23,9 +23,8 @@ export interface JobFilter {
   readonly agents?: KeyLimits["agents"]
   readonly agent_id?: string | undefined
   readonly thread_id?: string | undefined
-  readonly status?: JobStatus | undefined
-  /** One of these. */
-  readonly statuses?: ReadonlyArray<JobStatus> | undefined
+  /** This one, or one of these. */
+  readonly status?: JobStatus | ReadonlyArray<JobStatus> | undefined
   readonly mode?: Mode | undefined
   /** Created at `from` or later, and before `to`. */
   readonly from?: DateTime.Utc | undefined
@@ -48,12 +47,12 @@ const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
 const conditionsOf = (
   sql: SqlClient.SqlClient,
   tenant: TenantId,
-  { agent_id, agents, from, mode, status, statuses, thread_id, to }: JobFilter,
+  { agent_id, agents, from, mode, status, thread_id, to }: JobFilter,
 ) => {
   const indexed = [
     ...(thread_id === undefined ? [] : [sql`thread = ${thread_id}`]),
     ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
-    ...(status === undefined ? [] : [sql`status = ${status}`]),
+    ...(status === undefined ? [] : [typeof status === "string" ? sql`status = ${status}` : sql.in("status", status)]),
   ]
   return {
     // Ids sort by time, so that the index finds the jobs of a span.
@@ -67,7 +66,6 @@ const conditionsOf = (
       ...indexed.slice(1),
       ...(agents === undefined ? [] : [permitted(sql, "agent_id", agents)]),
       ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
-      ...(statuses === undefined ? [] : [sql.in("status", statuses)]),
     ],
   }
 }

@@ -9,7 +9,7 @@ export const defaultUpstreamSettings = {
     connect: Duration.seconds(5),
     /** Until a whole answer, from the start of a call that does not stream. */
     answer: Duration.seconds(120),
-    /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
+    /** Until the first output of a stream, from the start of the call. Each visible thought extends it by the limit of silence. */
     firstToken: Duration.seconds(60),
     /**
      * Silence after the first output; `answer` for the last target, or if output is final. Any byte ends it, and a

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { connectionOf, layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
-import { postgresCanStart, privatePostgres, runOn, setReadOnly } from "../../support/privatePostgres.ts"
+import { offerTls, postgresCanStart, privatePostgres, runOn, setReadOnly } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
 
 /** The log lines, in order. */
@@ -23,6 +23,20 @@ const reach = (url: string) =>
   Effect.scoped(
     Effect.provide(Effect.void, layerPostgresReachable({ url: Redacted.make(url), patience: 0 }), { local: true }),
   ).pipe(Effect.provide(layerPostgresClient({ url: Redacted.make(url) }), { local: true }))
+
+/** Watches a server often. */
+const watched = Effect.fnUntraced(function* (server: string, maxConnections?: number) {
+  const url = Redacted.make(server)
+  const { host, pathname } = new URL(server)
+  const { lines, logger } = heard()
+  const context = yield* Layer.build(
+    layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
+      Layer.provideMerge(layerPostgresClient({ url, maxConnections })),
+      Layer.provide(logger),
+    ),
+  )
+  return { lines, place: `${host}${pathname}`, sql: Context.get(context, SqlClient.SqlClient) }
+})
 
 describe("a start on Postgres", () => {
   it.live("fails without a server with its address and the reason, but not the password", () =>
@@ -130,26 +144,34 @@ describe.runIf(postgresCanStart)("a start on a Postgres that cannot be used yet"
   )
 })
 
+describe("a Postgres whose certificate nobody trusts", () => {
+  it.live.runIf(postgresCanStart)("is refused wherever TLS is asked for", () =>
+    Effect.gen(function* () {
+      const { url } = yield* privatePostgres
+      // The driver would use plain text if the server offered no TLS.
+      yield* reach(`${url}?sslmode=prefer`)
+      yield* offerTls(url)
+      yield* reach(`${url}?sslmode=disable`)
+      for (const mode of ["prefer", "require", "verify-ca", "verify-full"]) {
+        const error = yield* Effect.flip(reach(`${url}?sslmode=${mode}`))
+        assert.include(error.message, "certificate", mode)
+      }
+    }),
+  )
+})
+
 describe("a Postgres that stops after the start", () => {
   it.live.runIf(postgresCanStart)("is logged once when it becomes read-only, and when it takes writes again", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
-      const { host, pathname } = new URL(postgres.url)
-      const url = Redacted.make(postgres.url)
-      const { lines, logger } = heard()
-      yield* Layer.build(
-        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
-          Layer.provide(layerPostgresClient({ url })),
-          Layer.provide(logger),
-        ),
-      )
+      const { lines, place } = yield* watched(postgres.url)
       yield* setReadOnly(postgres.url, "on")
       yield* until(() => lines.length > 0)
       yield* setReadOnly(postgres.url, "off")
       yield* until(() => lines.length > 1)
       assert.deepStrictEqual(lines, [
-        `The database at ${host}${pathname} cannot be written: ${READ_ONLY}`,
-        `The database at ${host}${pathname} can be written again`,
+        `The database at ${place} cannot be written: ${READ_ONLY}`,
+        `The database at ${place} can be written again`,
       ])
     }),
   )
@@ -159,21 +181,13 @@ describe("a Postgres that stops after the start", () => {
       const postgres = yield* privatePostgres
       yield* runOn(postgres.url, "CREATE ROLE guest LOGIN CONNECTION LIMIT 1")
       const guest = Object.assign(new URL(postgres.url), { username: "guest" })
-      const url = Redacted.make(guest.toString())
-      const { lines, logger } = heard()
-      const context = yield* Layer.build(
-        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
-          Layer.provideMerge(layerPostgresClient({ url, maxConnections: 1 })),
-          Layer.provide(logger),
-        ),
-      )
-      const sql = Context.get(context, SqlClient.SqlClient)
+      const { lines, place, sql } = yield* watched(guest.toString(), 1)
       // The session of a former primary. The next session leads to the new one.
       yield* sql`SET default_transaction_read_only = on`
       yield* until(() => lines.length > 1)
       assert.deepStrictEqual(lines, [
-        `The database at ${guest.host}${guest.pathname} cannot be written: ${READ_ONLY}`,
-        `The database at ${guest.host}${guest.pathname} can be written again`,
+        `The database at ${place} cannot be written: ${READ_ONLY}`,
+        `The database at ${place} can be written again`,
       ])
     }),
   )
@@ -181,23 +195,15 @@ describe("a Postgres that stops after the start", () => {
   it.live.runIf(postgresCanStart)("is logged once with its address each time it goes and each time it returns", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
-      const { host, pathname } = new URL(postgres.url)
-      const url = Redacted.make(postgres.url)
-      const { lines, logger } = heard()
-      yield* Layer.build(
-        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
-          Layer.provide(layerPostgresClient({ url })),
-          Layer.provide(logger),
-        ),
-      )
+      const { lines, place } = yield* watched(postgres.url)
       for (let times = 0; times < 2; times++) {
         yield* postgres.stop("fast")
         yield* until(() => lines.length > 0)
         yield* postgres.start
         yield* until(() => lines.length > 1)
         const [away = "", ...back] = lines.splice(0)
-        assert.match(away, new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
-        assert.deepStrictEqual(back, [`The database at ${host}${pathname} is back`])
+        assert.match(away, new RegExp(`^The database at ${RegExp.escape(place)} does not answer: `))
+        assert.deepStrictEqual(back, [`The database at ${place} is back`])
       }
     }),
   )

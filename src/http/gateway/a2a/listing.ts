@@ -58,7 +58,7 @@ export const makeListMethod = (jobs: Jobs["Service"], jobOf: ReturnType<typeof m
     }
     const { agent, user } = caller
     const statuses = statusesOf(wanted.status)
-    const filter = { agent_id: agent.id, statuses, thread_id: contextId === "" ? undefined : contextId }
+    const filter = { agent_id: agent.id, status: statuses, thread_id: contextId === "" ? undefined : contextId }
     const request = { limit: pageSize, cursor: pageToken === "" ? undefined : pageToken }
     // A database may refuse to compare with text that is no valid id.
     const mayExist = contextId === "" || isThreadId(contextId)
