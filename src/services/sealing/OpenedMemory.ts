@@ -25,10 +25,11 @@ export class OpenedMemory extends Context.Service<
           return Effect.succeed(() => {
             if (isHeld) room.giveBack(source, bytes)
             isHeld = false
+            return Effect.void
           })
         })
       return OpenedMemory.of({
-        hold: (source, bytes) => Effect.acquireRelease(take(source, bytes), (release) => Effect.sync(release)),
+        hold: (source, bytes) => Effect.acquireRelease(take(source, bytes), (release) => release()),
       })
     })
 }

@@ -20,7 +20,10 @@ export class HeldBodies extends Context.Service<
         })
       return HeldBodies.of({
         hold: (tenant, bytes) =>
-          Effect.acquireRelease(take(tenant, bytes), () => Effect.sync(() => room.giveBack(tenant, bytes))),
+          Effect.acquireRelease(take(tenant, bytes), () => {
+            room.giveBack(tenant, bytes)
+            return Effect.void
+          }),
       })
     })
 }
