@@ -5,6 +5,7 @@ import { regularly } from "../background.ts"
 import { earlierTime } from "../databaseTime.ts"
 import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
+import { RETRY_FOR } from "../webhooks/outbox.ts"
 import { JobSettings } from "./JobSettings.ts"
 
 /** The least and most rows per transaction; a job has all its steps. */
@@ -39,11 +40,16 @@ export const prune = Effect.gen(function* () {
       (SELECT tenant, route, key FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${size}) RETURNING key`,
   )
   yield* inBatches(BATCH, makeRemoveThreads(sql, now - Duration.toMillis(retention)))
-  // A job stays as long as its idempotency key: otherwise a repeated request would create a second job.
+  // A job stays as long as its idempotency key, without which a repeated request would create a second job, and as long as
+  // its webhooks are attempted.
+  const noticedAfter = now - Duration.toMillis(RETRY_FOR)
   return yield* inBatchesOf(
     (size) => sql`DELETE FROM jobs WHERE id IN
       (SELECT id FROM jobs WHERE finished_at IS NOT NULL AND expires_at <= ${now}
-        AND NOT EXISTS (SELECT 1 FROM idempotency_keys WHERE job_id = jobs.id) LIMIT ${size}) RETURNING id`,
+        AND NOT EXISTS (SELECT 1 FROM idempotency_keys WHERE job_id = jobs.id)
+        AND NOT EXISTS (SELECT 1 FROM webhook_deliveries
+          WHERE job_id = jobs.id AND outcome IS NULL AND created_at > ${noticedAfter})
+        LIMIT ${size}) RETURNING id`,
   )
 }).pipe(unavailableUnlimited, Effect.withSpan("JobRetention.prune"))
 

@@ -16,6 +16,7 @@ import { Drain } from "../lifecycle/Drain.ts"
 import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
 import { isRefused, REFUSED } from "../tools/guardedConnect.ts"
 import { ToolNetwork, ToolTenant } from "../tools/ToolNetwork.ts"
+import { RETRY_FOR } from "./outbox.ts"
 import { openCredentials } from "./PushConfigs.ts"
 import { makePushNotices } from "./pushNotices.ts"
 import { signatureOf } from "./signature.ts"
@@ -30,8 +31,6 @@ const PATIENCE = Duration.seconds(10)
 const LEASE = Duration.minutes(1)
 const FIRST_DELAY = Duration.seconds(5)
 const LONGEST_DELAY = Duration.hours(1)
-/** How long delivery is attempted. */
-const RETRY_FOR = Duration.days(1)
 
 const Row = Schema.Struct({
   id: Schema.String,

@@ -1,9 +1,12 @@
 /** Writes notices of jobs. They are delivered by `layerWebhookDelivery`. */
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"
 import type { WebhookEvent } from "../../domain/jobs/webhook.ts"
 import { givenRows } from "../storedRows.ts"
+
+/** How long delivery of a notice is attempted. */
+export const RETRY_FOR = Duration.days(1)
 
 /**
  * Returns a function that writes a notice for each of these jobs that has a webhook. Call it in the transaction of the

@@ -679,6 +679,26 @@ describeDatabases("jobs", (database) => {
     }).pipe(Effect.provide(services(database.layer, { ...still, retention: Duration.hours(1) }))),
   )
 
+  it.effect("are kept as long as their webhooks are attempted", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const end = Effect.fnUntraced(function* (webhook_url?: string) {
+        const job = yield* jobs.enqueue(tenant, agent.id, { task: "x", ...(webhook_url && { webhook_url }) })
+        yield* jobs.cancel(tenant, job.id)
+        return job
+      })
+      const [, delivered, pending] = [yield* end(), yield* end("https://a.example"), yield* end("https://b.example")]
+      yield* sql`UPDATE webhook_deliveries SET outcome = 'delivered' WHERE job_id = ${delivered.id}`
+      yield* TestClock.adjust("23 hours")
+      assert.strictEqual(yield* prune, 2)
+      assert.strictEqual((yield* jobs.get(tenant, pending.id)).status, "cancelled")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* prune, 1)
+    }).pipe(Effect.provide(services(database.layer, { ...still, retention: Duration.hours(1) }))),
+  )
+
   it.live("wake waiting clients and followers of their steps", () => {
     const gates = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
     const finish = Latch.makeUnsafe()
