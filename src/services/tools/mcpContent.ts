@@ -1,15 +1,32 @@
 /** Renders results of MCP tools as text for models. */
+import { Predicate } from "effect"
 import type { McpSchema } from "effect/ai"
+import { isObject } from "../../domain/json/json.ts"
 import { boundedText, type ToolOutput } from "./ToolOutput.ts"
 
-/** The texts of a result; other content is named only. */
+/** The texts of a result, and its structured content unless they repeat it; other content is named only. */
 export const outputOf = ({ content, isError, structuredContent }: McpSchema.CallToolResult): ToolOutput => {
-  const text =
-    content.length === 0 && structuredContent !== undefined
-      ? JSON.stringify(structuredContent)
-      : content.map(textOf).join("\n")
-  return { text: boundedText(text), is_error: isError === true }
+  const texts = content.flatMap((block) => (block.type === "text" ? block.text : []))
+  const shown = content.map(textOf)
+  // Some servers have only a summary in their texts.
+  if (Predicate.isNotNullish(structuredContent) && !repeats(texts, structuredContent)) {
+    shown.push(JSON.stringify(structuredContent))
+  }
+  return { text: boundedText(shown.join("\n")), is_error: isError === true }
 }
+
+/** Whether texts are the structured content but for white space. Python's library wraps values that are no objects as `result`. */
+const repeats = (texts: ReadonlyArray<string>, structured: unknown): boolean => {
+  const said = withoutSpace(texts.join(""))
+  const values = isObject(structured) && "result" in structured ? [structured, structured["result"]] : [structured]
+  return values
+    .flatMap((value) => [JSON.stringify(value), Array.isArray(value) ? value.map(written).join("") : written(value)])
+    .some((form) => withoutSpace(form) === said)
+}
+
+const written = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+
+const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, "")
 
 const textOf = (block: McpSchema.ContentBlock): string => {
   switch (block.type) {

@@ -417,6 +417,26 @@ describe("an MCP server that strays from the protocol", () => {
     }),
   )
 
+  it.effect("has its structured content read by models unless its texts repeat it", () =>
+    Effect.gen(function* () {
+      const read = (texts: ReadonlyArray<string>, structuredContent: object) =>
+        Effect.map(
+          outputOf(
+            speaking({ "tools/call": { content: texts.map((text) => ({ type: "text", text })), structuredContent } }),
+          ),
+          ({ text }) => text,
+        )
+      const found = { rows: [{ name: "a b" }] }
+      assert.strictEqual(yield* read(["1 row found."], found), `1 row found.\n${JSON.stringify(found)}`)
+      assert.strictEqual(yield* read([JSON.stringify(found, null, 2)], found), JSON.stringify(found, null, 2))
+      // Python's library wraps results that are no objects.
+      assert.strictEqual(yield* read(["a b"], { result: "a b" }), "a b")
+      assert.strictEqual(yield* read(["42"], { result: 42 }), "42")
+      assert.strictEqual(yield* read(['{"a": 1}', '{"a": 2}'], { result: [{ a: 1 }, { a: 2 }] }), '{"a": 1}\n{"a": 2}')
+      assert.strictEqual(yield* read(["a", "b c"], { result: ["a", "b c"] }), "a\nb c")
+    }),
+  )
+
   it.effect("has a call that was sent reported as perhaps carried out, unless it is the server that refuses it", () =>
     Effect.gen(function* () {
       const error = JSON.stringify({ jsonrpc: "2.0", id: 2, error: { code: -32602, message: "Unknown tool: add" } })
