@@ -101,12 +101,19 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
       sql`(SELECT MIN(tenant) FROM webhook_deliveries WHERE outcome IS NULL ${after})`
     const tenants = sql`WITH RECURSIVE tenants (name) AS (SELECT ${next(sql``)}
       UNION ALL SELECT ${next(sql`AND tenant > name`)} FROM tenants WHERE name IS NOT NULL)`
-    const first = sql`SELECT own.id FROM webhook_deliveries AS own
-      WHERE own.tenant = name AND ${isDue} ORDER BY own.due_at LIMIT ${PER_TENANT}`
-    const placed = sql`SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY due_at, id) AS place
-      FROM tenants JOIN webhook_deliveries ON id IN (${first})
-      WHERE name NOT IN (SELECT busy FROM ${given(busy.map((tenant) => ({ busy: tenant })))})`
-    const chosen = sql`${tenants} SELECT id FROM (${placed}) AS placed ORDER BY place, due_at LIMIT ${most}`
+    const first = (which: Statement.Fragment) => sql`SELECT * FROM (SELECT id, tenant, due_at, attempts
+      FROM webhook_deliveries WHERE tenant = name AND ${isDue} ${which} ORDER BY due_at LIMIT ${PER_TENANT}) AS first`
+    // New ones come first: those for a broken receiver would otherwise keep all later ones of its tenant waiting.
+    const own = sql`${first(sql`AND attempts = 0`)} UNION ${first(sql``)}`
+    const waiting = sql.onDialectOrElse({
+      // Not an `IN`, for which Postgres would look at all deliveries, also those that ended.
+      pg: () => sql`tenants CROSS JOIN LATERAL (${own}) AS own`,
+      orElse: () => sql`tenants JOIN webhook_deliveries ON id IN (SELECT id FROM (${own}))`,
+    })
+    const placed = sql`SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY attempts > 0, due_at, id) AS place
+      FROM ${waiting} WHERE name NOT IN (SELECT busy FROM ${given(busy.map((tenant) => ({ busy: tenant })))})`
+    const chosen = sql`${tenants} SELECT id FROM (${placed}) AS placed
+      WHERE place <= ${PER_TENANT} ORDER BY place, due_at LIMIT ${most}`
     const taken = sql`SET attempts = attempts + 1, leased_until = ${now} + ${Duration.toMillis(LEASE)}`
     const columns = sql.literal(COLUMNS)
     return yield* sql.onDialectOrElse({

@@ -4,7 +4,9 @@ import { Clock, Context, DateTime, Duration, Effect, Layer, Schedule, type Scope
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { IpNetwork } from "effect/net"
 import { SqlClient } from "effect/sql"
-import type { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { SecureRandom } from "effect/crypto"
+import { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { Agents } from "../../../src/services/agents/Agents.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { ToolNetwork, ToolTenant } from "../../../src/services/tools/ToolNetwork.ts"
@@ -12,9 +14,10 @@ import { layerWebhookDelivery } from "../../../src/services/webhooks/layerWebhoo
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import type { DatabaseLayer } from "../../../src/layers/database/Database.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { makeAgent, services, start, use } from "../../support/jobs.ts"
+import { services, start, use } from "../../support/jobs.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { toolServer } from "../../support/toolServer.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 const networkTo = (...allowed: ReadonlyArray<string>) =>
   ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })
@@ -27,9 +30,10 @@ const delivering = (database: DatabaseLayer, network = networkTo("127.0.0.1/32")
     Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
   )
 
-/** Cancels a new job with a webhook. */
-const endOne = Effect.fnUntraced(function* (url: string) {
-  const { agent, tenant } = yield* makeAgent()
+/** Cancels a new job with a webhook, of a new tenant by default. */
+const endOne = Effect.fnUntraced(function* (url: string, ofTenant?: TenantId) {
+  const tenant = ofTenant ?? TenantId.make(SecureRandom.uuidV7Unsafe())
+  const agent = yield* (yield* Agents).create(tenant, { name: "tester" })
   const jobs = yield* Jobs
   yield* (yield* Webhooks).replaceSecret(tenant)
   const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "a secret task", webhook_url: url })
@@ -37,8 +41,21 @@ const endOne = Effect.fnUntraced(function* (url: string) {
   return { tenant, id }
 })
 
+/** Writes more notices like that of a job. */
+const repeat = (id: string, times: number, outcome: "delivered" | null = null) =>
+  SqlClient.SqlClient.use(
+    (sql) => sql`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ${times})
+      INSERT INTO webhook_deliveries SELECT id || '-' || n, tenant, job_id, agent_id, url, event, job_status,
+        created_at, due_at, leased_until, attempts, ${outcome}, failure, context_id, sealed
+      FROM webhook_deliveries, copies WHERE job_id = ${id}`,
+  )
+
+const deliveriesOf = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+  return yield* (yield* Webhooks).deliveries(tenant, id)
+})
+
 const deliveryOf = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-  const [delivery] = yield* (yield* Webhooks).deliveries(tenant, id)
+  const [delivery] = yield* deliveriesOf(tenant, id)
   if (delivery === undefined) throw new Error("The job has no delivery.")
   return delivery
 })
@@ -170,17 +187,7 @@ describeDatabases("a webhook", (database) => {
       // Without workers nothing is delivered yet.
       const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
       const { id } = yield* use(waiting.context, endOne(failing.url))
-      yield* use(
-        waiting.context,
-        SqlClient.SqlClient.use((sql) =>
-          Effect.forEach(
-            Array.from({ length: 300 }).keys(),
-            (i) =>
-              sql`INSERT INTO webhook_deliveries SELECT ${`${id}_x${i}`}, tenant, job_id, agent_id, url, event, job_status,
-              created_at, due_at, leased_until, attempts, outcome, failure, context_id, sealed FROM webhook_deliveries WHERE id = ${`${id}_1`}`,
-          ),
-        ),
-      )
+      yield* use(waiting.context, repeat(id, 300))
       const { tenant, id: other } = yield* use(waiting.context, endOne(receiver.url))
       yield* waiting.stop
       // Longer than a receiver takes, so that no tenant is busy at the next claim.
@@ -190,6 +197,64 @@ describeDatabases("a webhook", (database) => {
         Effect.repeat(deliveryOf(tenant, other), { while: ({ status }) => status === "pending" }),
       )
       assert.isAtMost(before ?? Infinity, 16)
+      yield* running.stop
+    }),
+  )
+
+  it.live("does not wait for the retries of its tenant's other receivers", () =>
+    Effect.gen(function* () {
+      let failures = 0
+      let before: number | undefined
+      const failing = yield* toolServer((_, response) => {
+        failures++
+        response.writeHead(500).end()
+      })
+      const receiver = yield* toolServer((_, response) => {
+        before ??= failures
+        response.writeHead(204).end()
+      })
+      const created = yield* database.create
+      // Without workers nothing is delivered yet.
+      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const { id, tenant } = yield* use(waiting.context, endOne(failing.url))
+      yield* use(waiting.context, repeat(id, 60))
+      yield* use(
+        waiting.context,
+        SqlClient.SqlClient.use((sql) => sql`UPDATE webhook_deliveries SET attempts = 3`),
+      )
+      const other = yield* use(waiting.context, endOne(receiver.url, tenant))
+      yield* waiting.stop
+      const running = yield* start(delivering(created))
+      yield* use(
+        running.context,
+        Effect.repeat(deliveryOf(tenant, other.id), { while: ({ status }) => status === "pending" }),
+      )
+      assert.isAtMost(before ?? Infinity, 4)
+      yield* running.stop
+    }),
+  )
+
+  it.live("arrives however many were delivered before, and to however many tenants", () =>
+    Effect.gen(function* () {
+      const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
+      const created = yield* database.create
+      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const ended = yield* Effect.forEach(Array.from({ length: 20 }), () => use(waiting.context, endOne(receiver.url)))
+      const id = ended[0]?.id ?? ""
+      yield* use(waiting.context, repeat(id, 200_000, "delivered"))
+      // Postgres plans by its statistics.
+      yield* use(
+        waiting.context,
+        SqlClient.SqlClient.use((sql) => sql`ANALYZE webhook_deliveries`),
+      )
+      yield* waiting.stop
+      const running = yield* start(delivering(created))
+      for (const { id, tenant } of ended) {
+        const pending = Effect.map(deliveriesOf(tenant, id), (all) => all.some(({ status }) => status === "pending"))
+        yield* withinTurns("10 seconds")(
+          use(running.context, Effect.repeat(pending, { while: (isPending) => isPending })),
+        )
+      }
       yield* running.stop
     }),
   )

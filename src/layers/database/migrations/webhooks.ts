@@ -26,4 +26,5 @@ export const webhooks: ReadonlyArray<string> = [
   )`,
   `CREATE INDEX webhook_deliveries_by_job ON webhook_deliveries (job_id)`,
   `CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (tenant, due_at) WHERE outcome IS NULL`,
+  `CREATE INDEX webhook_deliveries_fresh ON webhook_deliveries (tenant, due_at) WHERE outcome IS NULL AND attempts = 0`,
 ]
