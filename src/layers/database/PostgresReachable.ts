@@ -61,6 +61,20 @@ const look = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlErro
       : Effect.void,
   )
 
+const ISOLATION = "read committed"
+
+/** Warns of a default isolation at which Postgres refuses statements that meet, whose requests then fail. */
+const warnOfIsolation = Effect.fnUntraced(function* (place: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [{ level } = { level: ISOLATION }] = yield* sql<{ level: string }>`
+    SELECT current_setting('default_transaction_isolation') AS level`
+  if (level === ISOLATION) return
+  yield* Effect.logWarning(
+    `The database at ${place} begins transactions as ${level}, so requests at the same time can fail. ` +
+      `For the user in DATABASE_URL, run ALTER ROLE … SET default_transaction_isolation = '${ISOLATION}'.`,
+  )
+})
+
 /** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)
 
@@ -115,6 +129,7 @@ export const layerPostgresReachable = (options: {
         }),
         Effect.mapError(({ reason }) => new DatabaseUnreachable({ place, reason })),
       )
+      yield* Effect.ignore(warnOfIsolation(place))
       yield* Effect.forkScoped(watch(place, lookEvery))
     }),
   )

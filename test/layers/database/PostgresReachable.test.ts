@@ -6,6 +6,7 @@ import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { connectionOf, layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
 import { offerTls, postgresCanStart, privatePostgres, runOn, setReadOnly } from "../../support/privatePostgres.ts"
+import { postgresDatabase, postgresIsThere } from "../../support/databases.ts"
 import { freePort } from "../../support/freePort.ts"
 
 /** The log lines, in order. */
@@ -51,6 +52,21 @@ describe("a start on Postgres", () => {
       assert.include(error.message, "DATABASE_URL")
       assert.include(error.message, "nothing listens there")
       assert.notInclude(error.message, "canary")
+    }),
+  )
+
+  it.live.skipIf(!postgresIsThere)("warns of a database whose transactions are stricter than read committed", () =>
+    Effect.gen(function* () {
+      const linesOf = Effect.fnUntraced(function* (settings: Readonly<Record<string, string>>) {
+        const { lines, logger } = heard()
+        yield* Effect.provide(reach(yield* postgresDatabase(settings)), logger)
+        return lines
+      })
+      assert.deepStrictEqual(yield* linesOf({}), [])
+      const [line = "", ...more] = yield* linesOf({ default_transaction_isolation: "serializable" })
+      assert.include(line, "begins transactions as serializable")
+      assert.include(line, "SET default_transaction_isolation = 'read committed'")
+      assert.deepStrictEqual(more, [])
     }),
   )
 
