@@ -1,5 +1,6 @@
 /** Node's crypto library, if this is Node. Its calls return at once; WebCrypto's wait for another thread. */
-import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
+import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
 import { builtinModule } from "../transport/builtinModule.ts"
 
 export interface NodeKey {
@@ -37,13 +38,6 @@ export interface NodeCrypto {
   readonly verify: (digest: null, message: Uint8Array, key: NodeKey, signature: Uint8Array) => boolean
 }
 
-/** Returns Node's crypto module if this is Node and supports ML-KEM. */
-export const nodeCrypto = (): NodeCrypto | undefined => {
-  const crypto = builtinModule("node:crypto")
-  // In Node this is the module; older versions lack `encapsulate`.
-  return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
-}
-
 const bytesOf = (base64: string): Bytes => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))
 
 /** SubjectPublicKeyInfo is a fixed prefix and the raw bytes (RFC 8410 §4, RFC 9935 §4). */
@@ -52,3 +46,22 @@ export const SPKI_PREFIX = {
   x25519: bytesOf("MCowBQYDK2VuAyEA"),
   ed25519: bytesOf("MCowBQYDK2VwAyEA"),
 }
+
+/** Tries X-Wing's parts, because Node may be linked with a library that lacks some, such as OpenSSL before 3.5. */
+const hasXWing = (crypto: NodeCrypto): boolean => {
+  try {
+    const key = concat(SPKI_PREFIX.mlKem, new Uint8Array(ML_KEM_768.publicKeyBytes))
+    const { sharedKey } = crypto.encapsulate(crypto.createPublicKey({ key, format: "der", type: "spki" }))
+    crypto.hash("sha3-256", sharedKey, "buffer")
+    return true
+  } catch {
+    return false
+  }
+}
+
+// Elsewhere there is no such module, and in older versions no `encapsulate`.
+const found = builtinModule("node:crypto") as NodeCrypto
+const usable = hasXWing(found) ? found : undefined
+
+/** Returns Node's crypto module if this is Node and supports X-Wing. */
+export const nodeCrypto = (): NodeCrypto | undefined => usable

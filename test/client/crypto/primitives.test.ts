@@ -1,4 +1,6 @@
+import * as crypto from "node:crypto"
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import { FakeProxy } from "../../support/protocol/FakeProxy.ts"
 import { exchangeNamed, sessionOf, unhex } from "../../support/protocol/published.ts"
 import { X25519 } from "../../../src/domain/protocol/suites.ts"
 import { utf8 } from "../../../src/domain/bytes/bytes.ts"
@@ -28,6 +30,19 @@ const withoutNode = () => {
   vi.resetModules()
 }
 
+/** As where Node uses an OpenSSL before 3.5, as of some Linux distributions, or BoringSSL: its keys cannot be of ML-KEM. */
+const withoutMlKem = () => {
+  const builtinModule = process.getBuiltinModule
+  const createPublicKey = (key: crypto.PublicKeyInput & { readonly key: Buffer }) => {
+    if (key.key.length > 1000) throw new Error("error:1E08010C:DECODER routines::unsupported")
+    return crypto.createPublicKey(key)
+  }
+  vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string) =>
+    name === "node:crypto" ? { ...crypto, createPublicKey } : builtinModule(name),
+  )
+  vi.resetModules()
+}
+
 afterEach(() => {
   vi.restoreAllMocks()
   vi.resetModules()
@@ -44,6 +59,21 @@ describe("sealing gives the published bytes", () => {
     withoutNode()
     assert.deepStrictEqual(await sealed(), expected)
   })
+})
+
+it("seals with ML-KEM on a Node whose library lacks it", async () => {
+  withoutMlKem()
+  const proxy = new FakeProxy()
+  const { SealedClient } = await import("../../../src/client/sealed/SealedClient.ts")
+  const { fetch, identity } = proxy
+  const client = new SealedClient({
+    baseUrl: "https://proxy.test",
+    pins: [identity.kid],
+    fetch,
+    suites: ["MLKEM768-X25519"],
+  })
+  const { completion } = await client.complete({ prompt: "Hello there" })
+  assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
 })
 
 describe.each([
