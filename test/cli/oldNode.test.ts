@@ -8,8 +8,8 @@ const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 
 /** Nodes of this machine other than the one that runs the tests. */
 const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((node) => {
-  const { status, stdout } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" })
-  return status === 0 && whyTooOld(stdout.trim(), node) !== undefined
+  const { status, stdout } = spawnSync(node, ["-p", "JSON.stringify(process.versions)"], { encoding: "utf8" })
+  return status === 0 && whyTooOld(JSON.parse(stdout), node) !== undefined
 })
 
 describe("the command on an old Node", () => {
@@ -18,9 +18,21 @@ describe("the command on an old Node", () => {
       readonly engines: { readonly node: string }
     }
     assert.strictEqual(engines.node, `>=${NEEDED}`)
-    for (const version of ["24.7.0", "24.12.1", "25.0.0", "26.10.0"]) assert.isUndefined(whyTooOld(version, "node"))
+    for (const version of ["24.7.0", "24.12.1", "25.0.0", "26.10.0"]) {
+      assert.isUndefined(whyTooOld({ node: version, openssl: "3.5.2" }, "node"))
+    }
     for (const version of ["24.6.9", "22.20.0", "20.20.2", "8.0.0"]) {
-      assert.include(whyTooOld(version, "/bin/node"), `this is Node ${version} (/bin/node)`)
+      assert.include(whyTooOld({ node: version, openssl: "3.5.2" }, "/bin/node"), `this is Node ${version} (/bin/node)`)
+    }
+  })
+
+  it("requires an OpenSSL with ML-KEM, which Nodes of Linux distributions may lack", () => {
+    for (const openssl of ["3.5.0", "3.5.8", "3.6.1+quic", "4.0.0"]) {
+      assert.isUndefined(whyTooOld({ node: "24.14.1", openssl }, "node"))
+    }
+    for (const openssl of ["3.4.1", "3.2.2", "1.1.1", "0.0.0"]) {
+      const problem = `needs a Node with OpenSSL 3.5.0 or newer; this Node 24.14.1 (/bin/node) uses OpenSSL ${openssl}.`
+      assert.include(whyTooOld({ node: "24.14.1", openssl }, "/bin/node"), problem)
     }
   })
 
