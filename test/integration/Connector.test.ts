@@ -1,6 +1,7 @@
 /** The connector over real sockets, between plaintext programs and a recorded wire to a proxy and a fake vendor. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { gzipSync, zstdCompressSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import OpenAI, { NotFoundError } from "openai"
@@ -196,6 +197,48 @@ describe("the connector", () => {
       assert.strictEqual(chunked, 413)
       const health = yield* Effect.promise(() => fetch(`${connector.url}/health`))
       assert.strictEqual(health.status, 200)
+    }),
+  )
+
+  it.live("takes compressed requests, as Codex signed in with ChatGPT sends them, up to the limit of bodies", () =>
+    Effect.gen(function* () {
+      const { connector, fake } = yield* setup()
+      const send = (coding: string, body: Uint8Array<ArrayBuffer>) =>
+        Effect.promise(async () => {
+          const headers = { ...JSON_TYPE, "content-encoding": coding }
+          const answer = await fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers, body })
+          return { status: answer.status, text: await answer.text() }
+        })
+      for (const [coding, compressed] of [
+        ["zstd", zstdCompressSync(chat("Hi"))],
+        ["gzip", gzipSync(chat("Hi"))],
+        ["identity", Buffer.from(chat("Hi"))],
+      ] as const) {
+        const answer = yield* send(coding, compressed)
+        assert.strictEqual(answer.status, 200, `${coding} ${answer.text}`)
+        assert.strictEqual(fake.requests.at(-1)?.asked?.text, "Hi", coding)
+      }
+      const called = fake.requests.length
+      for (const [coding, body, status, says] of [
+        [
+          "zstd",
+          zstdCompressSync("x".repeat(33 * 1024 * 1024)),
+          413,
+          "At most 33554432 bytes are accepted, decompressed.",
+        ],
+        ["gzip", Buffer.from(chat("Hi")), 400, "It is not in the coding that it names, gzip."],
+        [
+          "lzma",
+          Buffer.from(chat("Hi")),
+          415,
+          "The coding lzma is not supported; use zstd, gzip, deflate, br or none.",
+        ],
+      ] as const) {
+        const refused = yield* send(coding, body)
+        assert.strictEqual(refused.status, status, refused.text)
+        assert.include(String(errorIn([refused.text])["message"]), says)
+      }
+      assert.strictEqual(fake.requests.length, called)
     }),
   )
 

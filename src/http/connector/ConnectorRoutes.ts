@@ -13,10 +13,13 @@ import { SealgateError } from "../../client/errors.ts"
 import { vendorAsked } from "../../client/sdk/vendors/endpoints.ts"
 import { apiAt } from "../../domain/upstream/apis.ts"
 import { errorReply } from "../../client/sdk/vendors/Vendor.ts"
+import { isRefusal } from "../../domain/problems/refusal.ts"
 import { logFault } from "../../services/logFault.ts"
 import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/operations/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
+import { decoding } from "../shared/decoding.ts"
 import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
+import { BodyLimit } from "../shared/JsonBody.ts"
 import { originRefusal } from "../shared/Origins.ts"
 import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
@@ -94,18 +97,27 @@ const tooLarge = ({ maxBodyBytes }: ConnectorOptions): ErrorAnswer => ({
 
 const UNREADABLE: ErrorAnswer = { status: 400, code: "unreadable", message: "The request body could not be read." }
 
-/** The body of an API call; other bodies stay unread. Fails with the refusing response. */
-const bodyOf = (request: Request, options: ConnectorOptions) =>
-  isAsking(request)
-    ? request.arrayBuffer.pipe(
-        Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(options.maxBodyBytes)),
-        Effect.catch((error) =>
-          Effect.flatMap(HttpServerError.causeResponse(Cause.fail(error)), ([{ status }]) =>
-            Effect.fail(refuse(request, status === 413 ? tooLarge(options) : UNREADABLE)),
-          ),
+/** The body of an API call, decompressed; other bodies stay unread. Fails with the refusing response. */
+const bodyOf = Effect.fnUntraced(
+  function* (request: Request, options: ConnectorOptions) {
+    if (!isAsking(request)) return null
+    const decode = yield* decoding(request, () => Effect.void)
+    const sent = yield* request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(options.maxBodyBytes)),
+      Effect.catch((error) =>
+        Effect.flatMap(HttpServerError.causeResponse(Cause.fail(error)), ([{ status }]) =>
+          Effect.fail(status === 413 ? tooLarge(options) : UNREADABLE),
         ),
-      )
-    : Effect.succeed(null)
+      ),
+    )
+    return decode === undefined ? sent : yield* decode(new Uint8Array(sent))
+  },
+  (body, request, { maxBodyBytes }) =>
+    body.pipe(
+      Effect.provideService(BodyLimit, maxBodyBytes),
+      Effect.mapError((error) => refuse(request, isRefusal(error) ? problemAnswer(error.problem, undefined) : error)),
+    ),
+)
 
 /** Delay before the connection is cut, so that the error event before it is sent. */
 const LAST_WORDS = Duration.millis(100)

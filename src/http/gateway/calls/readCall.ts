@@ -11,8 +11,8 @@ import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.ts"
 import { inSteps } from "../../../services/inSteps.ts"
 import { apiRequest, checkedMembers } from "../../../services/sealing/apiRequest.ts"
+import { decoding } from "../../shared/decoding.ts"
 import { isJson } from "../../shared/JsonBody.ts"
-import { decoding } from "./decoding.ts"
 
 /** The headers that affect the model call. */
 const apiHeaders = (api: ApiName, { headers }: HttpServerRequest.HttpServerRequest): Readonly<Record<string, string>> =>

@@ -2,13 +2,12 @@
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
-import type { Overloaded } from "../../../api/gateway/CallsApi.ts"
-import { TooLarge, UnsupportedMediaType } from "../../../api/problems.ts"
-import type { Bytes } from "../../../domain/bytes/bytes.ts"
-import { CollectedBytes } from "../../../domain/bytes/collectedBytes.ts"
-import { codingIn, DECODERS } from "../../../services/contentCoding.ts"
-import { BodyLimit } from "../../shared/JsonBody.ts"
+import { RequestInvalid } from "../../api/gateway/Authorization.ts"
+import { TooLarge, UnsupportedMediaType } from "../../api/problems.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { CollectedBytes } from "../../domain/bytes/collectedBytes.ts"
+import { codingIn, DECODERS } from "../../services/contentCoding.ts"
+import { BodyLimit } from "./JsonBody.ts"
 
 /** Each decoder may hold a window of 16 MiB besides its output. More at once would not be faster: libuv has four threads. */
 const turns = Semaphore.makeUnsafe(4)
@@ -17,9 +16,9 @@ const turns = Semaphore.makeUnsafe(4)
  * Returns the decoder for the body of `request`, whose result has the same limit as the body; `undefined` if it needs none.
  * `hold` takes the memory of the longest result while it grows.
  */
-export const decoding = Effect.fnUntraced(function* (
+export const decoding = Effect.fnUntraced(function* <E = never>(
   { headers }: HttpServerRequest.HttpServerRequest,
-  hold: (bytes: number) => Effect.Effect<void, Overloaded, Scope.Scope>,
+  hold: (bytes: number) => Effect.Effect<void, E, Scope.Scope>,
 ) {
   const coding = codingIn(headers["content-encoding"])
   if (coding === undefined) return undefined
