@@ -160,11 +160,27 @@ describe("the connector", () => {
   it.live("reports invalid addresses as the caller's mistake", () =>
     Effect.gen(function* () {
       const { connector } = yield* setup()
-      for (const path of ["//", "//[/v1/chat/completions", "http://[/v1/chat/completions"]) {
+      for (const [path, status] of [
+        ["//", 404],
+        ["http://[/v1/chat/completions", 400],
+        ["http:///", 400],
+      ] as const) {
         const answer = yield* Effect.promise(() =>
           plainRequest({ port: connector.port, path, headers: JSON_TYPE, body: chat("Hi") }),
         )
-        assert.strictEqual(answer.status, 400, path)
+        assert.strictEqual(answer.status, status, path)
+      }
+    }),
+  )
+
+  it.live("serves programs that append a path to a base URL with a slash at its end", () =>
+    Effect.gen(function* () {
+      const { connector } = yield* setup()
+      for (const path of ["//chat/completions", "//v1/chat/completions", "//[/v1/chat/completions"]) {
+        const answer = yield* Effect.promise(() =>
+          plainRequest({ port: connector.port, path, headers: JSON_TYPE, body: chat("Hi") }),
+        )
+        assert.strictEqual(answer.status, 200, path)
       }
     }),
   )

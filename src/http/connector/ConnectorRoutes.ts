@@ -25,10 +25,12 @@ import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Base of relative URLs; only the path is used. */
+/** Put before paths, of which only the path is used. As a base it would take a path of two slashes for a host. */
 const SOMEWHERE = "http://connector.invalid"
 
-const pathOf = ({ url }: Request): string => (URL.canParse(url, SOMEWHERE) ? new URL(url, SOMEWHERE).pathname : "")
+const addressOf = ({ url }: Request): string => (url.startsWith("/") ? SOMEWHERE + url : url)
+
+const pathOf = (request: Request): string => URL.parse(addressOf(request))?.pathname ?? ""
 
 const refuse = (request: Request, answer: ErrorAnswer): HttpServerResponse.HttpServerResponse => {
   const vendor = vendorAsked(pathOf(request), { has: (name) => name in request.headers })
@@ -69,7 +71,7 @@ const objection = (request: Request, options: ConnectorOptions) => {
 
 const objectionTo = (request: Request, options: ConnectorOptions): ErrorAnswer | undefined => {
   if (isOurServer(request.headers["user-agent"])) return CALLED
-  if (!URL.canParse(request.url, SOMEWHERE)) {
+  if (!URL.canParse(addressOf(request))) {
     return { status: 400, code: "malformed", message: "The request's URL is not valid." }
   }
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
@@ -156,8 +158,8 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
   const body = yield* bodyOf(request, options)
   const answer = Effect.tryPromise({
     try: (signal) => {
-      const { headers, method, url } = request
-      return options.fetch(new URL(url, SOMEWHERE), { method, headers, body, signal })
+      const { headers, method } = request
+      return options.fetch(addressOf(request), { method, headers, body, signal })
     },
     catch: (error) => refuse(request, failureAnswer(error)),
   })
