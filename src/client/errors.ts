@@ -197,7 +197,7 @@ export class SealedProblem extends SealgateError {
   }
 }
 
-/** No answer of the server was received. */
+/** No answer of the server was received, or a part of the client that is loaded on demand. */
 export class Unreachable extends SealgateError {
   override readonly name = "Unreachable"
   readonly code = "unreachable"

@@ -10,6 +10,7 @@ import {
   NONCE_BYTES,
   responseExportContext,
 } from "../../domain/protocol/transcript.ts"
+import { Unreachable } from "../errors.ts"
 import { expander, hmac, sealGcm } from "./primitives.ts"
 import type { SenderKem } from "./SenderKem.ts"
 import type { Eventual } from "./webPrimitives.ts"
@@ -30,7 +31,11 @@ const xWing = async (): Promise<SenderKem> => {
 /** Each suite's KEM: Node's, else a portable one, which is slower. Portable ones are large, so they are loaded on demand. */
 const KEMS: Readonly<Record<SuiteName, () => Promise<SenderKem>>> = { "MLKEM768-X25519": xWing, X25519: x25519 }
 
-const loadKem = (suite: SuiteName): Promise<SenderKem> => KEMS[suite]()
+const loadKem = (suite: SuiteName): Promise<SenderKem> =>
+  KEMS[suite]().catch((cause: unknown) => {
+    const message = `The code that seals with ${suite} could not be loaded. In a page, reload it: its files may have been replaced.`
+    throw new Unreachable(message, { cause }, false)
+  })
 
 const EMPTY = new Uint8Array(0)
 /** A missing salt: zeros (RFC 5869 §2.2). */

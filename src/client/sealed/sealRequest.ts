@@ -3,7 +3,7 @@ import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { FLOOR, pad } from "../../domain/protocol/padding.ts"
 import { joinContent, MAX_CREDENTIAL_BYTES } from "../../domain/protocol/sealedContent.ts"
 import { requestAad, requestInfo, requestTranscript } from "../../domain/protocol/transcript.ts"
-import { SealedProblem, Tampered } from "../errors.ts"
+import { SealedProblem, Tampered, Unreachable } from "../errors.ts"
 import { hpkeSeal } from "../crypto/hpke.ts"
 import { sha256 } from "../crypto/primitives.ts"
 import { type ClockReading, readClocks } from "./clocks.ts"
@@ -64,6 +64,7 @@ export const sealRequest = async (
     pad(joinContent(credential, bytes), FLOOR),
     ephemeralSeed,
   ).catch((cause: unknown) => {
+    if (cause instanceof Unreachable) throw cause
     throw new Tampered("Nothing can be sealed to the session's key.", { cause })
   })
   if (ciphertext.length > session.maxRequestBytes) {

@@ -61,19 +61,33 @@ describe("sealing gives the published bytes", () => {
   })
 })
 
-it("seals with ML-KEM on a Node whose library lacks it", async () => {
-  withoutMlKem()
-  const proxy = new FakeProxy()
+/** A client that seals with ML-KEM, loaded anew. */
+const postQuantumClient = async () => {
+  const { fetch, identity } = new FakeProxy()
   const { SealedClient } = await import("../../../src/client/sealed/SealedClient.ts")
-  const { fetch, identity } = proxy
-  const client = new SealedClient({
-    baseUrl: "https://proxy.test",
-    pins: [identity.kid],
-    fetch,
-    suites: ["MLKEM768-X25519"],
+  const suites = ["MLKEM768-X25519"] as const
+  return new SealedClient({ baseUrl: "https://proxy.test", pins: [identity.kid], fetch, suites })
+}
+
+describe("sealing with portable ML-KEM", () => {
+  it("works on a Node whose library lacks it", async () => {
+    withoutMlKem()
+    const client = await postQuantumClient()
+    const { completion } = await client.complete({ prompt: "Hello there" })
+    assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
   })
-  const { completion } = await client.complete({ prompt: "Hello there" })
-  assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
+
+  it("says that its code could not be loaded, not that something tampers, and tries again", async () => {
+    withoutNode()
+    const client = await postQuantumClient()
+    vi.doMock("@hpke/hybridkem-x-wing", () => Promise.reject(new TypeError("Failed to fetch")))
+    const error: unknown = await client.complete({ prompt: "Hello there" }).catch((error: unknown) => error)
+    assert.deepInclude(Object(error), { code: "unreachable", mayHaveBeenServed: false })
+    assert.include(String(error), "The code that seals with MLKEM768-X25519 could not be loaded.")
+    vi.doUnmock("@hpke/hybridkem-x-wing")
+    const { completion } = await client.complete({ prompt: "Hello there" })
+    assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
+  })
 })
 
 describe.each([
