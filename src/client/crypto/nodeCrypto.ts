@@ -59,9 +59,9 @@ const hasXWing = (crypto: NodeCrypto): boolean => {
   }
 }
 
-// Elsewhere there is no such module, and in older versions no `encapsulate`.
-const found = builtinModule("node:crypto") as NodeCrypto
-const usable = hasXWing(found) ? found : undefined
-
 /** Returns Node's crypto module if this is Node and supports X-Wing. */
-export const nodeCrypto = (): NodeCrypto | undefined => usable
+export const nodeCrypto = (): NodeCrypto | undefined => {
+  // Elsewhere there is no such module, and in older versions no `encapsulate`.
+  const crypto = builtinModule("node:crypto") as NodeCrypto
+  return hasXWing(crypto) ? crypto : undefined
+}
