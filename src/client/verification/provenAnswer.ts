@@ -51,12 +51,13 @@ export const restartOf = ({ receipt, responses }: ProvenExchange): Restart | und
 /** Returns the answer of an exchange, if any. Throws `Tampered` if it contradicts the receipt. */
 export const provenAnswer = (exchange: ProvenExchange): ProvenAnswer | undefined => {
   const { receipt, request, responses } = exchange
-  const isChat = request["api"] === CHAT_COMPLETIONS
+  const { api } = request
+  const isChat = api === CHAT_COMPLETIONS
   if (receipt.form === "stream") {
     const { chunks } = streamed(responses)
     // The payloads were proven to be the proxy's, so they have the shape that the proxy produces.
     if (isChat) return chatAnswer(accumulate(chunks as unknown as ReadonlyArray<ChatChunk>), chunks)
-    return eventsAnswer(chunks)
+    return eventsAnswer(api, chunks)
   }
   const [answer] = responses
   if (receipt.status !== "complete") {
@@ -64,7 +65,7 @@ export const provenAnswer = (exchange: ProvenExchange): ProvenAnswer | undefined
     return undefined
   }
   if (!isObject(answer)) throw new Tampered("There is no answer, but the receipt says that there is one.")
-  if (!isChat) return wholeAnswer(answer)
+  if (!isChat) return wholeAnswer(api, answer)
   if (!Array.isArray(answer["choices"])) throw new Tampered("The answer is no completion.")
   return chatAnswer(answer as unknown as ChatCompletion, [answer])
 }
@@ -80,26 +81,38 @@ const chatAnswer = (completion: ChatCompletion, named: ReadonlyArray<JsonObject>
   }
 }
 
-/** Reads an answer of another API, or the members that the events of a stream add up to. */
-const wholeAnswer = (answer: JsonObject): ProvenAnswer => ({
+/** A text that says something. Some servers send an empty model or reason, others a number. */
+const textIn = (value: unknown): ReadonlyArray<string> => (typeof value === "string" && value !== "" ? [value] : [])
+
+const wholeAnswer = (api: unknown, answer: JsonObject): ProvenAnswer => ({
   answer,
   text: JSON.stringify(answer["content"] ?? answer["output"] ?? answer),
-  models: answer["model"] === undefined ? [] : [answer["model"]],
-  finishReasons: endOf(answer),
+  models: textIn(answer["model"]),
+  finishReasons: endOf(api, answer),
   usage: undefined,
 })
 
 /** Why the answer ended: `stop_reason` of Messages, `incomplete_details` or `status` of Responses. */
-const endOf = ({ incomplete_details, status, stop_reason }: JsonObject): ReadonlyArray<unknown> =>
-  [stop_reason ?? (isObject(incomplete_details) ? incomplete_details["reason"] : undefined) ?? status].filter(
-    (reason) => reason != null,
-  )
+const endOf = (api: unknown, { incomplete_details, status, stop_reason }: JsonObject): ReadonlyArray<string> => {
+  if (api === "messages") return textIn(stop_reason)
+  if (api !== "responses") return []
+  const [reason = status] = textIn(isObject(incomplete_details) && incomplete_details["reason"])
+  return textIn(reason)
+}
 
-/** Responses repeat the answer so far in some events; Messages begin with it and send the end in `message_delta`. */
-const eventsAnswer = (events: ReadonlyArray<JsonObject>): ProvenAnswer => {
-  const said: JsonObject = {}
+/**
+ * Responses repeat the answer so far in some events; servers that abbreviate the last one may leave out its status, which its
+ * type has too. Messages begin with the answer and send the end in `message_delta`.
+ */
+const eventsAnswer = (api: unknown, events: ReadonlyArray<JsonObject>): ProvenAnswer => {
+  const models: Array<string> = []
+  let finishReasons: ReadonlyArray<string> = []
   for (const { delta, message, response, type } of events) {
-    Object.assign(said, type === "message_delta" ? delta : (response ?? message))
+    const said = type === "message_delta" ? delta : (response ?? message)
+    if (!isObject(said)) continue
+    models.push(...textIn(said["model"]))
+    const ends = endOf(api, { status: String(type).replace("response.", ""), ...said })
+    if (ends.length > 0 || api === "responses") finishReasons = ends
   }
-  return { ...wholeAnswer(said), answer: undefined, text: events.map(deltaText).join("") }
+  return { answer: undefined, text: events.map(deltaText).join(""), models, finishReasons, usage: undefined }
 }

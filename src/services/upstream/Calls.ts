@@ -5,11 +5,12 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import type { FailureKind } from "../../domain/upstream/failures.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
-import type { AskOptions, Emit, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { AskOptions, Emit, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
 import type { Timer } from "../Timer.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
+import { textOr } from "./providers/shared/textOr.ts"
 import type { UpstreamQuestion } from "./Questions.ts"
 import type { ModelTarget } from "./Targets.ts"
 import { watched, type WatchResult } from "./watched.ts"
@@ -134,7 +135,7 @@ interface StreamCallOptions<Piece> {
 class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   readonly run: ProviderCall<Served>["run"]
   timeToFirstTokenMs: number | null = null
-  private readonly provider: ProviderId
+  private readonly target: ModelTarget
   private readonly reading: AnswerReading<Piece>
   private readonly options: StreamCallOptions<Piece>
   private readonly startedAt: number
@@ -153,7 +154,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     options: StreamCallOptions<Piece>,
   ) {
     const { timer, emitted } = options
-    this.provider = target.provider.id
+    this.target = target
     this.reading = question.reading()
     this.options = options
     this.startedAt = this.waitingSince = timer.now()
@@ -179,7 +180,15 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   get served(): Served {
     const { finished, said } = this.reading
     const usage = said.usage ?? (finished ? null : this.usageSoFar)
-    return { ...said, provider: this.provider, usage, ...withoutUndefined({ receipt: this.keptReceipt }) }
+    const { model, provider } = this.target
+    return {
+      ...said,
+      // A failed call names only a model that its server named.
+      ...(finished ? { model: textOr(model, said.model) } : {}),
+      provider: provider.id,
+      usage,
+      ...withoutUndefined({ receipt: this.keptReceipt }),
+    }
   }
 
   alive(): void {
@@ -226,7 +235,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   }
 
   private eventsOf(pieces: ReadonlyArray<Piece>): ReadonlyArray<StreamEvent<Piece>> {
-    const { provider } = this
+    const provider = this.target.provider.id
     const { emitted } = this.options
     const events = pieces.map((chunk): StreamEvent<Piece> => ({ _tag: "Delta", provider, chunk }))
     if (emitted.voided !== undefined) {
