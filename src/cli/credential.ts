@@ -8,6 +8,7 @@ import { fileReason } from "../domain/problems/systemErrors.ts"
 import type { SealedClientOptions } from "../client/sealed/SealedClient.ts"
 import { clientSettings } from "../layers/config/clientSettings.ts"
 import { clientValues } from "./settings/clientValues.ts"
+import { decodeTextFile } from "./settings/textFile.ts"
 import { unusable } from "./CommandFailed.ts"
 import { type GuideShape, rowsOf } from "./help/Guide.ts"
 import { optionalFlag } from "./flags.ts"
@@ -31,17 +32,21 @@ const credentialIn = (text: string): string => {
   return trimmed === "" || trimmed.includes(" ") ? trimmed : `Bearer ${trimmed}`
 }
 
-const unreadable = (file: string, error: unknown): SealedProblem => {
-  const title = `The file of --credential-file cannot be read (${file}: ${fileReason(error)}). Check its path and permissions.`
+const unreadable = (file: string, reason: string): SealedProblem => {
+  const title = `The file of --credential-file cannot be read (${file}: ${reason}). Check its path and permissions.`
   return new SealedProblem(makeProblem({ code: "unauthorized", status: 401, title }), false, undefined, false)
 }
 
 export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isSome(file)) {
-    const credential = () =>
-      readFile(file.value, "utf8").then(credentialIn, (error: unknown) => {
-        throw unreadable(file.value, error)
+    const credential = async () => {
+      const bytes = await readFile(file.value).catch((error: unknown) => {
+        throw unreadable(file.value, fileReason(error))
       })
+      const text = decodeTextFile(bytes)
+      if (text === undefined) throw unreadable(file.value, "it is not text in UTF-8 or UTF-16")
+      return credentialIn(text)
+    }
     yield* Effect.tryPromise({ try: credential, catch: (error) => unusable(clientError(error).message) })
     const found: Pick<SealedClientOptions, "credential"> = { credential }
     return found

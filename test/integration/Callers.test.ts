@@ -213,6 +213,11 @@ describe("a proxy that knows its callers", () => {
       assert.strictEqual((yield* run(chatCommand, args)).code, 1)
       const { code, stdout } = yield* run(chatCommand, ["--credential-file", file, ...args])
       assert.deepStrictEqual([code, stdout], [0, "hello"])
+      // As PowerShell's `>` writes it.
+      writeFileSync(file, `\ufeff${Redacted.value(ALICE.key)}\r\n`, "utf16le")
+      assert.strictEqual((yield* run(chatCommand, ["--credential-file", file, ...args])).code, 0)
+      writeFileSync(file, Buffer.from([0xff, 0xfe, 0]))
+      assert.strictEqual((yield* run(chatCommand, ["--credential-file", file, ...args])).code, 2)
       assert.strictEqual((yield* run(chatCommand, ["--credential-file", `${file}.not`, ...args])).code, 2)
       const connector = yield* startConnector({
         sealed: { baseUrl: proxy.url, pins: [proxy.kid], credential: credentialOf(BOB) },
