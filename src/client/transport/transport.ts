@@ -10,7 +10,7 @@ import type { HttpRequest, HttpResponse, Send } from "./httpTypes.ts"
 import { originHint } from "./originHint.ts"
 import { isRedirect, redirectMessage } from "./redirect.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import { connectionReason, NO_ANSWER, systemCode } from "../../domain/problems/systemErrors.ts"
+import { connectionReason, isFromConnecting, NO_ANSWER, systemCode } from "../../domain/problems/systemErrors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -38,7 +38,7 @@ interface PostOptions {
   readonly limit?: AbortSignal
 }
 
-/** Node's error codes for connections that were never made: nothing was sent. */
+/** Error codes for connections that were never made, where no system call is named: nothing was sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
 
 /** Limit for requests that call no provider, in milliseconds. All requests may be waiting for a session. */
@@ -91,7 +91,8 @@ export class Transport {
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
       const message = `${this.baseUrl} could not be reached: ${connectionReason(cause, this.baseUrl)}.${originHint(this.baseUrl)}`
-      throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
+      const wasSent = !isFromConnecting(cause) && !NOT_CONNECTED.has(systemCode(cause) ?? "")
+      throw new Unreachable(message, { cause }, mayHaveBeenServed && wasSent)
     }
     await refuseRedirect(this.baseUrl, response, mayHaveBeenServed)
     return response

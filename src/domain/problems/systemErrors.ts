@@ -9,6 +9,14 @@ export const systemCode = (error: unknown): string | undefined => {
   return below ?? (typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined)
 }
 
+/** Whether looking up a host or connecting to it failed, so that nothing was sent. Of several addresses, all failed. */
+export const isFromConnecting = (error: unknown): boolean => {
+  if (!isObject(error)) return false
+  const { cause, errors, syscall } = error
+  if (Array.isArray(errors) && errors.length > 0) return errors.every(isFromConnecting)
+  return syscall === "connect" || syscall === "getaddrinfo" || isFromConnecting(cause)
+}
+
 const NO_TLS = "it does not speak TLS; use http:// there"
 const CLOSED = "it closed the connection"
 /** Nothing more is known. */

@@ -98,6 +98,12 @@ describe("a request without an answer", () => {
     assert.isFalse(error.mayHaveBeenServed)
   })
 
+  it("is not served if no network leads there", async () => {
+    const error = await unreachable(send("http://255.255.255.255:9"))
+    assert.strictEqual(Object(error.cause).syscall, "connect")
+    assert.isFalse(error.mayHaveBeenServed)
+  })
+
   it("fails if the connection switches protocols", async () => {
     const change = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
     const server = createTcpServer((socket) => {
