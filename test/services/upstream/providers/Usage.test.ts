@@ -3,6 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { MAX_TOKENS } from "../../../../src/domain/chat/chat.ts"
+import { isObject } from "../../../../src/domain/json/json.ts"
+import { CHAT_COMPLETIONS } from "../../../../src/domain/upstream/apis.ts"
 import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import { READINGS } from "../../../../src/services/upstream/answerReaders/readings.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
@@ -137,6 +139,47 @@ describe("token counts", () => {
       assert.deepStrictEqual([beside?.completion_tokens, beside?.total_tokens], [103, 135])
       const { provider: openai } = yield* canned("openai", () => json(chat({ ...usage, total_tokens: 41 })))
       assert.strictEqual((yield* openai.complete(REQUEST)).usage?.completion_tokens, 9)
+    }),
+  )
+
+  it.effect("include the thoughts that Google's compatible interface counts in the total alone", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 }
+      for (const details of [
+        {},
+        { completion_tokens_details: null },
+        { completion_tokens_details: { reasoning_tokens: 0 } },
+      ]) {
+        const { provider } = yield* canned("openai", () => json(chat({ ...usage, ...details })))
+        const said = (yield* provider.complete(REQUEST)).usage
+        assert.deepStrictEqual([said?.prompt_tokens, said?.completion_tokens, said?.total_tokens], [9, 96, 105])
+      }
+    }),
+  )
+
+  it.effect("come once in a stream, with its end, because clients add them up", () =>
+    Effect.gen(function* () {
+      const piece = (content: string, total_tokens: number, finish_reason?: string) => ({
+        choices: [{ index: 0, delta: { content }, finish_reason }],
+        usage: { prompt_tokens: 9, completion_tokens: total_tokens - 9, total_tokens },
+      })
+      const counted = [piece("1", 10), piece(", 2", 12), piece(".", 13, "stop")]
+      for (const [last, stream] of [
+        [13, counted],
+        [12, [...counted.slice(0, 2), { ...piece(".", 13, "stop"), usage: null }]],
+      ] as const) {
+        const { provider } = yield* canned("openai", () => events([sse(...stream, "[DONE]")]))
+        const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
+        assert.deepStrictEqual(
+          chunks.map(({ usage }) => usage?.total_tokens),
+          [undefined, undefined, last],
+        )
+      }
+      const { provider } = yield* canned("openai", () => events([sse(...counted)]))
+      const body = RawObject.of({ stream_options: { continuous_usage_stats: true } })
+      const asked = provider.native?.stream({ api: CHAT_COMPLETIONS, body, headers: {}, model: "m" }) ?? Stream.empty
+      const sums = (yield* Stream.runCollect(asked)).map(({ usage }) => isObject(usage) && usage["total_tokens"])
+      assert.deepStrictEqual(sums, [10, 12, 13], "unless the caller asks for it")
     }),
   )
 

@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Predicate, Random, Result, type Scope, Stream }
 import { type ApiName, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import type { ChatCompletion, ChatRequest } from "../../../../domain/chat/chat.ts"
 import { accumulate } from "../../../../domain/chat/chatStream.ts"
-import type { JsonObject } from "../../../../domain/json/json.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import type { RawObject } from "../../../../domain/json/rawObject.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/operations/software.ts"
@@ -209,7 +209,10 @@ const chatCall = (
   }))
 
 const nativeCall = (caller: Caller, { body, model }: NativeCall, stream: boolean): Effect.Effect<AnswerDefaults> =>
-  chatCall(caller, { model, n: choicesIn(body) }, stream)
+  Effect.map(chatCall(caller, { model, n: choicesIn(body) }, stream), (call) => ({
+    ...call,
+    continuousUsage: asksContinuously(body),
+  }))
 
 /** The number of possible ids for answers that come without one. */
 const IDS = Number.MAX_SAFE_INTEGER
@@ -227,4 +230,10 @@ const ASKING_FOR_EVENTS = { ...ASKING, accept: "text/event-stream" }
 const choicesIn = (body: RawObject): number | null => {
   const n = body.value("n")
   return typeof n === "number" ? n : null
+}
+
+/** vLLM's option for token counts in every chunk. */
+const asksContinuously = (body: RawObject): boolean => {
+  const options = body.value("stream_options")
+  return isObject(options) && options["continuous_usage_stats"] === true
 }

@@ -26,9 +26,11 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
   private readonly finish: FinishTracker
   private readonly calls = new Map<number, ToolCalls>()
   private readonly digests = new Map<number, TextDigest>()
+  private readonly isCounted: boolean
 
   constructor(call: AnswerDefaults) {
     super(call)
+    this.isCounted = call.continuousUsage === true
     this.finish = new FinishTracker(call.choices)
   }
 
@@ -53,13 +55,16 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
     this.named(wire.id, wire.model)
     const usage = usageOf(wire.usage)
     this.usage = usage ?? this.usage
+    const wasSettled = this.finish.settled
     const choices = Result.all((wire.choices ?? []).map((choice, position) => this.choice(choice, position)))
     return Result.map(choices, (choices) => {
+      const ends = this.finish.settled && !wasSettled
       return {
         ...withoutError(wire),
         ...this.envelope(choices),
         created: secondsOr(this.created, wire.created),
-        usage,
+        // Google counts in every chunk, and clients would add them all up.
+        usage: ends ? (this.usage ?? null) : wasSettled || this.isCounted ? usage : null,
       }
     })
   }

@@ -15,9 +15,9 @@ export const usageOf = (value: unknown): Usage | null => {
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
   const reasoning = isObject(completion_tokens_details) ? completion_tokens_details["reasoning_tokens"] : undefined
-  // xAI counts reasoning beside the completion, which only the total shows.
-  const isBeside = wire.total_tokens === prompt_tokens + wire.completion_tokens + Number(reasoning)
-  const completion_tokens = wire.completion_tokens + (isBeside ? Number(reasoning) : 0)
+  // xAI counts reasoning beside the completion, which only the total shows. So does Google, without details.
+  const beside = (wire.total_tokens ?? 0) - prompt_tokens - wire.completion_tokens
+  const completion_tokens = wire.completion_tokens + (beside > 0 && (!reasoning || reasoning === beside) ? beside : 0)
   const counts = {
     ...rest,
     prompt_tokens,

@@ -28,6 +28,8 @@ export interface AnswerDefaults {
   readonly stream: boolean
   /** The number of choices asked for. */
   readonly choices: number
+  /** Whether the caller asked for token counts in every chunk. */
+  readonly continuousUsage?: boolean
   readonly id: string
   /** Seconds since the epoch. */
   readonly created: number
