@@ -91,7 +91,7 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
     const { chat } = openai(yield* makeKey(total(1_000_000)))
     const largeKey = yield* makeKey(total(10_000_000))
     yield* Effect.promise(() => chat.completions.create(ask("Hi")))
-    assert.deepInclude(fake.requests[0]?.body, { max_completion_tokens: 8192 })
+    assert.deepInclude(fake.requests[0]?.body, { max_tokens: 8192 })
     yield* Effect.promise(() => chat.completions.create({ ...ask("Hi"), max_tokens: 20 }))
     assert.deepStrictEqual(fake.requests[1]?.body, { ...ask("Hi"), max_tokens: 20 })
     const client = anthropic(yield* makeKey({ budgets: [{ per: "day", max_tokens: 100_000 }] }))
@@ -102,7 +102,7 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
     // Its estimate leaves less than that of the context of 100,000 tokens.
     yield* Effect.promise(() => openai(largeKey).chat.completions.create(ask("x".repeat(285_000))))
     const left = 100_000 - Math.ceil(JSON.stringify(ask("x".repeat(285_000))).length / 3)
-    assert.deepInclude(fake.requests[4]?.body, { max_completion_tokens: left })
+    assert.deepInclude(fake.requests[4]?.body, { max_tokens: left })
   }),
 )
 

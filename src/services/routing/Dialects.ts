@@ -3,18 +3,30 @@ import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { FORM_NAMES, LIMIT_NAMES } from "../../domain/upstream/adaptedMembers.ts"
 import { nameOf, type TargetName } from "../../domain/upstream/targets.ts"
+import type { LimitMember } from "../../domain/upstream/apis.ts"
 import type { OutputLimit, UpstreamError } from "../../domain/upstream/upstream.ts"
 
 export interface Dialect {
   /** Whether the target accepts `response_format`. */
   readonly form: boolean
-  /** The member for an output limit: some servers know only the older one. */
-  readonly limit: "max_completion_tokens" | "max_tokens"
+  /** Whether an output limit goes into the member that is not the usual one for the model. */
+  readonly otherLimit: boolean
   /** The largest accepted output limit. */
   readonly longest: number
 }
 
-const USUAL: Dialect = { form: true, limit: "max_completion_tokens", longest: Infinity }
+const USUAL: Dialect = { form: true, otherLimit: false, longest: Infinity }
+
+/**
+ * OpenAI's models from o1 and GPT-5 on refuse `max_tokens`. All others know it, and many servers, such as DeepSeek's and
+ * Ollama, ignore `max_completion_tokens`, so that it would limit nothing.
+ */
+const REFUSES_OLDER = /(?:^|[/.:])(?:o\d|gpt-(?:[5-9]|\d\d))/i
+
+/** The member for the output limit of a call. */
+export const limitMember = ({ otherLimit }: Dialect, { model }: Pick<TargetName, "model">): LimitMember =>
+  REFUSES_OLDER.test(model) === otherLimit ? "max_tokens" : "max_completion_tokens"
+
 /** Every model in use answers at this length, and some refuse a limit above their longest answer. */
 const SAFE_OUTPUT_TOKENS = 4096
 
@@ -37,18 +49,18 @@ export class Dialects {
   /** Dialects to try after a refusal: one change at a time, so that the effective one is known, and at last all. */
   others(known: Dialect, hasForm: boolean, limit: number | undefined): ReadonlyArray<Dialect> {
     const plain = { ...known, form: false }
-    const older = { ...known, limit: "max_tokens" as const }
+    const other = { ...known, otherLimit: true }
     const shorter = { ...known, longest: SAFE_OUTPUT_TOKENS }
     const changes = [
       ...(hasForm && known.form ? [plain] : []),
-      ...(limit !== undefined && known.limit !== older.limit ? [older] : []),
+      ...(limit !== undefined && !known.otherLimit ? [other] : []),
       ...(limit !== undefined && Math.min(limit, known.longest) > SAFE_OUTPUT_TOKENS ? [shorter] : []),
     ]
     return changes.length < 2 ? changes : [...changes, { ...plain, ...(limit === undefined ? {} : MOST_MODEST) }]
   }
 }
 
-const MOST_MODEST = { limit: "max_tokens", longest: SAFE_OUTPUT_TOKENS } as const
+const MOST_MODEST = { otherLimit: true, longest: SAFE_OUTPUT_TOKENS } as const
 
 /** Whether a refusal mentions one of `names`. */
 const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>
@@ -65,14 +77,17 @@ export const namedIn = (
   tried: Dialect,
 ): Dialect | undefined => {
   const form = refusals.some((refusal) => isAbout(FORM_NAMES, refusal)) ? tried.form : known.form
-  const { limit, longest } = refusals.some((refusal) => isAbout(LIMIT_NAMES, refusal)) ? tried : known
-  const isNew = form !== known.form || limit !== known.limit || longest !== known.longest
-  return isNew ? { form, limit, longest } : undefined
+  const { longest, otherLimit } = refusals.some((refusal) => isAbout(LIMIT_NAMES, refusal)) ? tried : known
+  const isNew = form !== known.form || otherLimit !== known.otherLimit || longest !== known.longest
+  return isNew ? { form, otherLimit, longest } : undefined
 }
 
 /** Applies a dialect to a request; the output limit is added per call. */
 export const inDialect = ({ response_format, ...plain }: ChatRequest, { form }: Dialect): ChatRequest =>
   form && response_format !== undefined ? { ...plain, response_format } : plain
 
-export const limitMembers = ({ limit, longest }: Dialect, most: number | undefined): OutputLimit =>
-  most === undefined ? {} : { [limit]: Math.min(most, longest) }
+export const limitMembers = (
+  dialect: Dialect,
+  most: number | undefined,
+  target: Pick<TargetName, "model">,
+): OutputLimit => (most === undefined ? {} : { [limitMember(dialect, target)]: Math.min(most, dialect.longest) })

@@ -19,7 +19,7 @@ import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "../budgets/Budgets.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
-import { type Dialect, Dialects, LEARNED_FOR, namedIn } from "./Dialects.ts"
+import { type Dialect, Dialects, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
 import { openMembers, otherModels } from "./openMembers.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
@@ -192,7 +192,8 @@ const makeNoteDialect =
     Effect.suspend(() => {
       if (dialect === undefined) return Effect.void
       dialects.learn(target, dialect, momentOf(clock))
-      const { form, limit, longest } = dialect
+      const { form, longest } = dialect
+      const limit = limitMember(dialect, target)
       return Effect.logWarning("A model refused members of a request; it is asked differently for a while").pipe(
         Effect.annotateLogs({
           provider: target.provider,

@@ -9,7 +9,7 @@ import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
 import type { Answered, ApiRequest, AskOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { CallAndRecord, RequestRoute } from "./callAndRecord.ts"
-import type { Dialect } from "./Dialects.ts"
+import { type Dialect, limitMembers } from "./Dialects.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
 /** A client's request, for the targets that its model names. */
@@ -38,13 +38,18 @@ const limitsItself = ({ api, body }: ApiRequest): boolean =>
 export const mayAddLimit = (request: ApiRequest): boolean => request.api === CHAT_COMPLETIONS && !limitsItself(request)
 
 /** The request's own limits capped at `most`; without one, a new limit. */
-const limitOf = (request: ApiRequest, dialect: Dialect, most: number | undefined): OutputLimit => {
+const limitOf = (
+  request: ApiRequest,
+  dialect: Dialect,
+  most: number | undefined,
+  target: Pick<TargetName, "model">,
+): OutputLimit => {
   const { api, body } = request
   if (most === undefined) return {}
   if (!limitsItself(request)) {
+    if (api === CHAT_COMPLETIONS) return limitMembers(dialect, most, target)
     const [usual] = apiOf(api).limits
-    const name = api === CHAT_COMPLETIONS ? dialect.limit : usual
-    return name === undefined ? {} : { [name]: Math.min(most, dialect.longest) }
+    return usual === undefined ? {} : { [usual]: Math.min(most, dialect.longest) }
   }
   const tooLong = apiOf(api).limits.filter((name) => {
     const own = body.value(name) ?? null
@@ -70,7 +75,7 @@ export const makeAskApi = Effect.fnUntraced(function* (callAndRecord: CallAndRec
   return (route: RequestRoute, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
     let bytes = 0
     const asked = {
-      limitOf: (most: number | undefined) => limitOf(request, dialect, most),
+      limitOf: (most: number | undefined, target: TargetName) => limitOf(request, dialect, most, target),
       received: () => tokensOfBytes(bytes),
       isStreamed: emit !== undefined,
     }

@@ -46,7 +46,7 @@ export const makeAskChat = Effect.fnUntraced(function* (callAndRecord: CallAndRe
         upstream.streamTo({ ...options, authors, completion: spoken }, (events) =>
           Effect.sync(() => events.forEach(draft.add)),
         ),
-      limitOf: (most) => limitMembers(dialect, most),
+      limitOf: (most, target) => limitMembers(dialect, most, target),
       received: () => draft.received,
       isStreamed: true,
     })

@@ -52,8 +52,8 @@ export interface RequestRoute {
 
 export interface RoutedCall<A> {
   readonly ask: (options: AskOptions) => Effect.Effect<A, UpstreamError>
-  /** The members for the longest output that is left; `undefined` if the target's context is shorter. */
-  readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
+  /** The members for the longest output that is left to a target; `undefined` if its context is shorter. */
+  readonly limitOf: (most: number | undefined, target: TargetName) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
   /** Estimated tokens of the output so far. */
   readonly received: () => number
   /** Whether the calls are streamed, so that their times to first token are measured. */
@@ -92,7 +92,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
       own: request.own,
       ...(request.allowance !== undefined && {
         mayCallAgain: () => spending.mayCall(targets),
-        outputLimit: (target) => limitOf(spending.limitOf(targets, target)),
+        outputLimit: (target) => limitOf(spending.limitOf(targets, target), target),
       }),
       onAttempt: (attempt) => {
         const newTokens = received() - charged

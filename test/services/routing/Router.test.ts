@@ -140,7 +140,7 @@ describe("the choice of targets", () => {
             return {}
           }
           yield* ask(content, within(100_000))
-          assert.deepStrictEqual(limits, [{ max_completion_tokens: limit }])
+          assert.deepStrictEqual(limits, [{ max_tokens: limit }])
         }),
       )
     }

@@ -153,7 +153,7 @@ describe("the limits of a job", () => {
 })
 
 describe("the unused part of a limit", () => {
-  const sent = ({ calls }: Scripted) => calls.map(({ request }) => [request.max_completion_tokens, request.max_tokens])
+  const sent = ({ calls }: Scripted) => calls.map(({ request }) => [request.max_tokens, request.max_completion_tokens])
 
   it.effect("limits the output of every call: tokens directly, a cost by the price of the model", () =>
     Effect.gen(function* () {
@@ -204,10 +204,10 @@ describe("the unused part of a limit", () => {
     }),
   )
 
-  it.effect("is sent in the older member, or capped, to a target that refuses it, for 10 minutes", () =>
+  it.effect("is sent in the other member, or capped, to a target that refuses it, for 10 minutes", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
-      const refused = fails("invalid-request", { detail: Redacted.make("max_completion_tokens: not supported") })
+      const refused = fails("invalid-request", { detail: Redacted.make("max_tokens: not supported") })
       provider.script([refused], [role, text("42"), ...says().slice(1)])
       provider.always([fails("content-filtered")])
       yield* runJob(provider, { max_tokens: 2500 })
