@@ -10,6 +10,7 @@ export type Span = readonly [from: number, to: number]
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const COMMA = 0x2c
+const QUOTE = 0x22
 
 export class RawObject {
   /** The object as UTF-8. */
@@ -67,10 +68,14 @@ export class RawObject {
   }
 
   /**
-   * The UTF-8 with other values as JSON texts, new members first, and without the member `omitted`. Overwrites the
-   * previous result with zeros.
+   * The UTF-8 with other values as JSON texts, new members first, without the member `omitted`, and with one member under
+   * another name. Overwrites the previous result with zeros.
    */
-  with(values: Readonly<Record<string, string>>, omitted?: string): Bytes {
+  with(
+    values: Readonly<Record<string, string>>,
+    omitted?: string,
+    renamed?: readonly [from: string, to: string],
+  ): Bytes {
     const place = omitted === undefined ? undefined : this.placeOf(omitted)
     const kept = this.spans.size - (place === undefined ? 0 : 1)
     const changes: Array<readonly [Span, string]> = []
@@ -82,6 +87,8 @@ export class RawObject {
     }
     if (added.length > 0) changes.push([[1, 1], added.join(",") + (kept === 0 ? "" : ",")])
     if (place !== undefined) changes.push([place, ""])
+    const name = renamed === undefined ? undefined : this.nameOf(renamed[0])
+    if (renamed !== undefined && name !== undefined) changes.push([name, JSON.stringify(renamed[1])])
     if (changes.length === 0) return this.bytes
     const pieces: Array<Uint8Array> = []
     let done = 0
@@ -99,10 +106,22 @@ export class RawObject {
     const span = this.spans.get(name)
     if (span === undefined) return undefined
     const [from, to] = span
-    const before = Math.max(0, ...[...this.spans.values()].map(([, end]) => end).filter((end) => end <= from))
+    const before = this.endBefore(from)
     if (before > 0) return [before, to]
     const after = skipSpace(this.bytes, to)
     return [1, this.bytes[after] === COMMA ? after + 1 : to]
+  }
+
+  /** The place of a member's name, with its quotes. */
+  private nameOf(name: string): Span | undefined {
+    const [from] = this.spans.get(name) ?? []
+    if (from === undefined) return undefined
+    return [this.bytes.indexOf(QUOTE, this.endBefore(from)), this.bytes.lastIndexOf(QUOTE, from - 1) + 1]
+  }
+
+  /** Where the value before this place ends; 0 if there is none. */
+  private endBefore(from: number): number {
+    return Math.max(0, ...[...this.spans.values()].map(([, end]) => end).filter((end) => end <= from))
   }
 
   /** Overwrites the object, unless its memory was released, and the last result with zeros. */

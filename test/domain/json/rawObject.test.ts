@@ -75,6 +75,15 @@ describe("replacing the value of a member", () => {
     assert.strictEqual(without('{"a":1}'), '{"a":1}')
   })
 
+  it("renames one member, also beside one that it leaves out, and keeps all else", () => {
+    const renamed = (body: string, values = {}) =>
+      fromUtf8(found(`{"body":${body}}`)?.with(values, "b", ["c", "d"]) ?? utf8(""))
+    assert.strictEqual(renamed('{ "c" : 1.0 , "a":"c"}'), '{ "d" : 1.0 , "a":"c"}')
+    assert.strictEqual(renamed('{"b":1 , "\\u0063":"c","a":2}'), '{ "d":"c","a":2}')
+    assert.strictEqual(renamed('{"c":1,"b":"c"}', { c: "7", e: "8" }), '{"e":8,"d":7}')
+    assert.strictEqual(renamed('{"a":{"c":1}}'), '{"a":{"c":1}}')
+  })
+
   it("works for an object made with RawObject", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {

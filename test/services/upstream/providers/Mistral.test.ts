@@ -80,6 +80,46 @@ describe("the ids of tool calls", () => {
   )
 })
 
+describe("an output limit", () => {
+  const limits = ({ max_completion_tokens, max_tokens }: ChatRequest) => [max_tokens, max_completion_tokens]
+
+  for (const [title, options] of [
+    ["Mistral, which refuses the newer one", SLOT],
+    ["Mistral in another slot", { baseUrl: "https://api.mistral.ai/v1" }],
+    ["DeepSeek, which ignores the newer one", { baseUrl: "https://api.deepseek.com" }],
+  ] as const) {
+    it.effect(`goes in the older member to ${title}`, () =>
+      Effect.gen(function* () {
+        const both = { max_tokens: 5, max_completion_tokens: null }
+        for (const given of [{ max_completion_tokens: 7 }, { max_tokens: 7 }, { ...both, max_tokens: 7 }]) {
+          for (const body of yield* sentOf({ ...REQUEST, ...given }, options)) {
+            assert.deepStrictEqual([limits(body)[0], limits(body)[1] ?? undefined], [7, undefined])
+          }
+        }
+        const { provider, sent } = yield* canned("openai", () => json(MINIMAL.openai), options)
+        const body = RawObject.of({ ...REQUEST, max_completion_tokens: 7 })
+        const capped = {
+          api: "chat.completions",
+          body,
+          headers: {},
+          model: "m",
+          limit: { max_completion_tokens: 3 },
+        } as const
+        yield* provider.native?.complete(capped) ?? Effect.die("no native API")
+        assert.deepStrictEqual(sent[0]?.body, { ...REQUEST, max_tokens: 3, model: "m" })
+      }),
+    )
+  }
+
+  it.effect("goes to other servers as it is", () =>
+    Effect.gen(function* () {
+      for (const body of yield* sentOf({ ...REQUEST, max_completion_tokens: 7 }, {})) {
+        assert.deepStrictEqual(limits(body), [undefined, 7])
+      }
+    }),
+  )
+})
+
 /** Streams with the usage in the last chunk, and refuses `stream_options` (https://github.com/BerriAI/litellm/issues/8978). */
 const answer = ({ body }: Sent): Response =>
   isObject(body) && "stream_options" in body

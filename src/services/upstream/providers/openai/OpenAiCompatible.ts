@@ -1,6 +1,6 @@
 /** Providers of OpenAI Chat Completions: requests pass with all members; answers are checked and completed. */
 import { Redacted } from "effect"
-import type { Message } from "../../../../domain/chat/chat.ts"
+import type { ChatRequest, Message } from "../../../../domain/chat/chat.ts"
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { isObject } from "../../../../domain/json/json.ts"
@@ -53,6 +53,13 @@ const withoutNullCalls = (message: Message): Message => {
 }
 
 const isMistral = (baseUrl: string): boolean => /(^|\.)mistral\.ai\.?$/.test(new URL(baseUrl).hostname)
+const isDeepSeek = (baseUrl: string): boolean => /(^|\.)deepseek\.com\.?$/.test(new URL(baseUrl).hostname)
+
+const OLDER_LIMIT = ["max_completion_tokens", "max_tokens"] as const
+
+/** The request with its output limit in the older member. */
+const withOlderLimit = ({ max_completion_tokens: limit, ...request }: ChatRequest): ChatRequest =>
+  limit == null ? request : { ...request, max_tokens: request.max_tokens ?? limit }
 
 export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat => ({
   title: "OpenAI-compatible",
@@ -89,10 +96,13 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
     // Mistral always reports the usage, and refuses to be asked for it (https://github.com/BerriAI/litellm/issues/8978).
     const takesOptions = !isMistral(baseUrl)
     const change = takesOptions ? messages : MISTRAL_MESSAGES
+    // Mistral refuses the newer one (https://docs.mistral.ai/api), DeepSeek ignores it (https://api-docs.deepseek.com/api/create-chat-completion).
+    const knowsOlderLimit = change === MISTRAL_MESSAGES || isDeepSeek(baseUrl)
     return {
       name: "openai",
       request: (asked, call) => {
-        const { stream: _stream, stream_options: streamOptions, ...members } = asked
+        const spoken = knowsOlderLimit ? withOlderLimit(asked) : asked
+        const { stream: _stream, stream_options: streamOptions, ...members } = spoken
         const body = {
           ...members,
           messages: change.apply(asked.messages.map(withoutNullCalls)),
@@ -114,6 +124,7 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
             call,
             call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream && takesOptions, change) : {},
             takesOptions ? undefined : "stream_options",
+            knowsOlderLimit && call.api === CHAT_COMPLETIONS && !call.body.has("max_tokens") ? OLDER_LIMIT : undefined,
           ),
         }),
       },

@@ -1,11 +1,12 @@
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import type { NativeCall } from "../../Provider.ts"
 
-/** Returns the body of `call` with its model, its limit and the given members replaced, and `omitted` left out. */
+/** The body of `call` with its model, its limit and the given members replaced, `omitted` left out, and one renamed. */
 export const nativeBody = (
   { body, limit = {}, model }: NativeCall,
   values: Readonly<Record<string, string>> = {},
   omitted?: string,
+  renamed?: readonly [from: string, to: string],
 ): Bytes =>
   body.with(
     {
@@ -14,4 +15,5 @@ export const nativeBody = (
       ...values,
     },
     omitted,
+    renamed,
   )
