@@ -152,6 +152,9 @@ layer(client, { excludeTestServices: true })((it) => {
       ["context", { error: { message: "maximum context length is 5" } }, "context-too-long"],
       ["request", { object: "error", message: "no", type: "BadRequestError" }, "invalid-request"],
       ["overloaded, its status in digits", { error: { message: "no", code: "503" } }, "unavailable"],
+      ["request, of Groq", { error: { message: "no", status_code: 400 } }, "invalid-request"],
+      ["request, of Hugging Face", { error: { message: "no", http_status_code: 422 } }, "invalid-request"],
+      ["path, of LM Studio", { error: "Unexpected endpoint or method. (POST /chat/completions)" }, "misconfigured"],
       ["of no known kind", { error: { message: "no" } }, "unavailable"],
       ["without a word", { type: "error" }, "unavailable"],
     ]

@@ -60,6 +60,7 @@ const NO_CREDITS = "Your team 0a1b-2c has either used all available credits or r
 const UNVERIFIED = "Your organization must be verified to stream this model. Please go to the settings."
 const AGAINST_GUIDELINES = "Content violates usage guidelines. Team: 0a1b, Failed check: SAFETY_CHECK_TYPE_BIO"
 const USAGE_LIMIT = "You have reached your specified API usage limits. You will regain access on 2026-12-01."
+const WORKSPACE_LIMIT = USAGE_LIMIT.replace("API", "workspace API")
 const SPENDING_CAP = "Your project has exceeded its monthly spending cap. Please go to AI Studio."
 const TOO_LONG = [
   "Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)",
@@ -68,7 +69,13 @@ const TOO_LONG = [
   "Input is too long for requested model.",
   "prompt token count of 135355 exceeds the limit of 128000",
   "Input tokens exceed the configured limit of 272000 tokens.",
+  "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 8740 `inputs` tokens and 500 `max_new_tokens`",
+  "Input validation error: `inputs` must have less than 1024 tokens. Given: 1234",
+  "max_tokens must be at least 1, got -186.",
 ]
+/** OpenAI's words for a request that exceeds a limit per minute alone, or only with others. */
+const perMinute = (requested: number) =>
+  `Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested ${requested}. The input or output tokens must be reduced.`
 /** Errors as OpenRouter passes them on. */
 const RAW = [
   '{"message":"input length and `max_tokens` exceed context limit: 149674 + 64000 > 204658"}',
@@ -85,6 +92,11 @@ const UNABLE: ReadonlyArray<readonly [code: string | null, message: string]> = [
   [null, "adaptive thinking is not supported on this model"],
   ["invalid_encrypted_content", "The encrypted content for item rs_1 could not be verified."],
   [null, "messages.1.content.0: Invalid `signature` in `thinking` block"],
+]
+/** OpenRouter's words, if it has the model at no server that has an ability. */
+const NO_ENDPOINT = [
+  "No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs",
+  "No endpoints found that can handle the requested parameters.",
 ]
 /** Messages about members that the routing leaves out or renames. */
 const ADAPTABLE = [
@@ -127,7 +139,16 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     }),
     ["no such path, in FastAPI's words", 404, { detail: "Not Found" }, "misconfigured"],
     ["no such path, in Go's words", 404, { error: "404 page not found" }, "misconfigured"],
+    ["no such path, in Azure's words", 404, { error: { code: "404", message: "Resource not found" } }, "misconfigured"],
     ["quota", 429, openai("insufficient_quota", "insufficient_quota"), "unauthorized"],
+    ["overdue payment", 400, openai("Arrearage", "Arrearage", "Access denied"), "unauthorized"],
+    [
+      "more than a limit per minute",
+      429,
+      openai("tokens", "rate_limit_exceeded", perMinute(45411)),
+      "context-too-long",
+    ],
+    ["the rest of a limit per minute", 429, openai("tokens", "rate_limit_exceeded", perMinute(546)), "rate-limited"],
     ["quota, by type", 429, openai("insufficient_quota", null), "unauthorized"],
     ["balance", 400, openai("error", null, "Insufficient Balance"), "unauthorized"],
     ["a suspended account", 412, { error: SUSPENDED }, "unauthorized"],
@@ -147,9 +168,18 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ...[400, 403, 404, 422].map((status): Row => ["unknown model", status, openai(INVALID, MODEL), "unknown-model"]),
     ["unknown model, by type", 400, openai("invalid_model", "1500"), "unknown-model"],
     ["a model that is no more", 400, openai(INVALID, "model_decommissioned"), "unknown-model"],
-    ...["Model Not Exist", "The model `m` does not exist", "m is not a valid model ID", "Invalid model: m"].map(
-      (message): Row => [`unknown model: ${message}`, 400, openai(INVALID, null, message), "unknown-model"],
-    ),
+    ["a model that is gone", 410, { status: 410, title: "Gone", detail: "The model 'm' is gone" }, "unknown-model"],
+    ["a model without an endpoint", 400, openai(INVALID, "model_not_available"), "unknown-model"],
+    ["a model with terms", 400, openai(INVALID, "model_terms_required"), "unknown-model"],
+    ...NO_ENDPOINT.map((message): Row => [message, 404, openai("x", 404, message), "incapable", { detail: message }]),
+    ["an unknown model of OpenRouter", 404, openai("x", 404, "No endpoints found for m."), "unknown-model"],
+    ...[
+      "The provided model identifier is invalid.",
+      "Model Not Exist",
+      "The model `m` does not exist",
+      "m is not a valid model ID",
+      "Invalid model: m",
+    ].map((message): Row => [`unknown model: ${message}`, 400, openai(INVALID, null, message), "unknown-model"]),
     [
       "words of a model far into a message, which may quote a prompt",
       400,
@@ -236,6 +266,12 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       { headers: { "retry-after": "1.5" }, retryAfterMs: 1500 },
     ],
     ["request timeout", 408, openai("timeout", null), "unavailable"],
+    [
+      "a broken model server",
+      424,
+      { error: "Request failed during generation", error_type: "generation" },
+      "unavailable",
+    ],
     ["too large a body", 413, "", "context-too-long"],
     ["a plain text", 400, "Failed to parse", "invalid-request", { detail: "Failed to parse" }],
     ["a bare string", 404, { error: "model not found" }, "unknown-model", { detail: "model not found" }],
@@ -263,6 +299,13 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ["billing", 402, anthropic("billing_error"), "unauthorized"],
     ["balance", 400, anthropic(INVALID, "Your credit balance is too low to access the API."), "unauthorized"],
     ["usage limits", 400, anthropic(INVALID, USAGE_LIMIT), "unauthorized"],
+    ["usage limits of a workspace", 400, anthropic(INVALID, WORKSPACE_LIMIT), "unauthorized"],
+    [
+      "an organization that is no more",
+      400,
+      anthropic(INVALID, "This organization has been disabled."),
+      "unauthorized",
+    ],
     ["unknown model", 404, anthropic("not_found_error", "model: m"), "unknown-model", { detail: "model: m" }],
     ["bad request", 400, anthropic(INVALID, "roles must alternate"), "invalid-request"],
     ["context", 400, anthropic(INVALID, "prompt is too long: 208310 tokens > 199999 maximum"), "context-too-long"],

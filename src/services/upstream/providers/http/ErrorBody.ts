@@ -27,6 +27,9 @@ const ErrorObject = Schema.Struct({
   param: Text,
   /** Gemini: a name from google.rpc.Code. */
   status: Text,
+  /** Groq and Hugging Face, in streams: the HTTP status. */
+  status_code: Text,
+  http_status_code: Text,
   /** Anthropic: an object with `error_code`; Gemini: google.rpc details. */
   details: Text,
   /** Azure: the policy that was violated. */
@@ -117,7 +120,7 @@ const fromObject = (error: ErrorObject, outerStatus: number | undefined): ErrorB
 
 /** The HTTP status in one of the members that servers put it in, as a number or as its digits. */
 const statusIn = (holder: unknown): number | undefined =>
-  ["code", "status", "status_code"]
+  ["code", "status", "status_code", "http_status_code"]
     .map((member) => (Predicate.hasProperty(holder, member) ? holder[member] : undefined))
     .map((value) => (typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN))
     .find((status) => Number.isInteger(status) && status >= 400 && status < 600)

@@ -69,7 +69,15 @@ const CONTEXT_MESSAGES: ReadonlyArray<RegExp> = [
   /(prompt|input) is too long|exceed(s|ed)? (the |your )?(available )?context|context (length|window|size|limit)/i,
   /maximum (prompt|input) length|(prompt|input) token count|too large for model with \d+ maximum context/i,
   /exceeded model token limit|range of input length should be|prompt exceeds max length|input tokens exceed/i,
+  /`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d|max_tokens must be at least 1, got -/i,
 ]
+
+/** OpenAI's words for a request that no wait makes fit its limit per minute; one that fits later has them, too. */
+const neverFits = (message: string): boolean => {
+  const [, limit, requested] =
+    /^request too large for[^\n]{1,300}\blimit (\d{1,12}), requested (\d{1,12})/i.exec(message) ?? []
+  return Number(requested) > Number(limit)
+}
 
 const FILTER_CODES: ReadonlySet<string> = new Set([
   "content_filter",
@@ -86,8 +94,15 @@ const FILTER_MESSAGE =
 const BROKEN_CODES: ReadonlySet<string> = new Set(["tool_use_failed", "json_validate_failed"])
 
 /** Servers report an unknown or forbidden model with 400, 403 and 404 alike. */
-const MODEL_CODES: ReadonlySet<string> = new Set(["model_not_found", "model_decommissioned", "invalid_model"])
-const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b/i
+const MODEL_CODES: ReadonlySet<string> = new Set([
+  "model_not_found",
+  "model_decommissioned",
+  "invalid_model",
+  /** Together, Groq */
+  "model_not_available",
+  "model_terms_required",
+])
+const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b|\bmodel identifier is invalid\b/i
 /** The greatest distance in characters between "model" and "not found". Beyond it, something else may be missing. */
 const MODEL_REACH = 200
 
@@ -112,8 +127,11 @@ const ABILITY_CODES: ReadonlySet<string> = new Set([
 const ABILITY_MESSAGE =
   /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice|invalid `signature` in `thinking` block/i
 
-/** Messages for an unknown path. They do not concern the model: the base URL is wrong. */
-const NO_PATH = /^(404:? )?(page )?not found\.?$/i
+/** OpenRouter's words with status 404 for a model that none of its servers offers with what the request needs. */
+const NO_ENDPOINT = /^no endpoints found that (support|can handle)\b/i
+
+/** Messages for an unknown path. They do not concern the model: the base URL is wrong. LM Studio's has status 200. */
+const NO_PATH = /^(404:? )?((page|resource) )?not found\.?$|^unexpected endpoint or method\b/i
 
 /** Codes of a sealed proxy or a connector that is configured as a provider. */
 const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
@@ -127,11 +145,13 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_not_active",
   "billing_error",
   "organization_restricted",
+  /** Qwen */
+  "Arrearage",
 ])
 /** Only at the beginning, as in `UNAUTHORIZED_MESSAGE`: later in a message, a provider may quote the request. */
 const ACCOUNT_MESSAGES: ReadonlyArray<RegExp> = [
   /^(your )?credit balance is too low|^insufficient balance/i,
-  /^you have reached your specified api usage limits/i,
+  /^you have reached your specified (workspace )?api usage limits|^this organization has been disabled/i,
   /^account \S{1,200} is suspended/i,
   /^your organization must be verified/i,
   /^your team \S{1,100} has (either )?used all available credits/i,
@@ -144,7 +164,7 @@ const UNAUTHORIZED_MESSAGE = /^((incorrect|invalid) api key|api key not valid)/i
 const RATE_MESSAGE = /rate limit|too many requests/i
 
 /** 4xx statuses that do not blame the request: the same request may succeed later. */
-const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 498, 499])
+const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 424, 425, 498, 499])
 
 /** The length of a message that is searched, in characters. */
 const TELLING_CHARS = 2000
@@ -171,10 +191,11 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
     return "unauthorized"
   if ((ofRequest || status === 403) && FILTER_MESSAGE.test(message)) return "content-filtered"
   if (ofRequest && (MODEL_MESSAGE.test(message) || missesModel(message))) return "unknown-model"
+  if ((status === undefined || status === 404) && NO_PATH.test(message.trim())) return "misconfigured"
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
   if (UNAUTHORIZED_STATUS.has(status)) return "unauthorized"
-  if (status === 404) return NO_PATH.test(message.trim()) ? "misconfigured" : "unknown-model"
-  if (status === 429) return "rate-limited"
+  if (status === 404 || status === 410) return NO_ENDPOINT.test(message) ? "incapable" : "unknown-model"
+  if (status === 429) return neverFits(message) ? "context-too-long" : "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"
   // 413 can only mean the size of the body, and another provider may accept larger ones.
