@@ -19,7 +19,7 @@ import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "../budgets/Budgets.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
-import { type Dialect, Dialects, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
+import { type Dialect, Dialects, isOnlyShorter, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
 import { openMembers, otherModels } from "./openMembers.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
@@ -169,7 +169,9 @@ const makeCallFitting = (clock: Clock.Clock) => {
       return dialects.others(known, hasForm, limit).reduce(
         (tried, dialect) =>
           Effect.catchTag(tried, "CallFailed", (failed) => {
-            const refused = (failed.error.attempts ?? []).filter(({ outcome }) => REFUSED.has(outcome)).map(nameOf)
+            const isRefusal = ({ outcome }: Attempt) =>
+              REFUSED.has(outcome) || (outcome === "context-too-long" && isOnlyShorter(known, dialect))
+            const refused = (failed.error.attempts ?? []).filter(isRefusal).map(nameOf)
             refusals.push(failed.error)
             if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
             return Effect.tap(ask(route, dialect), ({ target }) =>

@@ -228,4 +228,21 @@ describe("the unused part of a limit", () => {
       ])
     }),
   )
+
+  it.effect("is sent capped to a target whose context it exceeds with the prompt", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([fails("context-too-long")], [role, text("42"), ...says().slice(1)])
+      provider.always([fails("content-filtered")])
+      yield* runJob(provider, { max_tokens: 50_000 })
+      assert.deepStrictEqual(sent(provider).slice(0, 2), [
+        [49_991, undefined],
+        [4096, undefined],
+      ])
+      const short = scripted("provider1")
+      short.always([fails("context-too-long")])
+      yield* runJob(short, { max_tokens: 4000 })
+      assert.deepStrictEqual(sent(short), [[3991, undefined]], "a short limit is not to blame")
+    }),
+  )
 })
