@@ -77,7 +77,7 @@ it.effect("a usage that never comes is waited for briefly", () =>
   Effect.gen(function* () {
     const kept = eventFixture("openai-stream").slice(0, 4)
     const fiber = yield* Effect.forkChild(outcome("openai", () => unfinished(kept, "hang")))
-    yield* TestClock.adjust("499 millis")
+    yield* TestClock.adjust("1999 millis")
     assert.isUndefined(fiber.pollUnsafe())
     yield* TestClock.adjust("1 millis")
     const { chunks, succeeded } = yield* fiber.pollUnsafe() ?? Exit.die("still waiting")
@@ -102,8 +102,8 @@ it.effect.each([
     const fiber = yield* Effect.forkChild(
       outcome("openai", () => new Response(body, { headers: { "content-type": "text/event-stream" } })),
     )
-    for (let passed = 0; passed < 499; passed += passed < 400 ? 100 : 99) {
-      yield* TestClock.adjust(passed < 400 ? "100 millis" : "99 millis")
+    for (let passed = 0; passed < 1999; passed += passed < 1900 ? 100 : 99) {
+      yield* TestClock.adjust(passed < 1900 ? "100 millis" : "99 millis")
       yield* settled
     }
     assert.isUndefined(fiber.pollUnsafe())
@@ -116,6 +116,28 @@ it.effect.each([
 
 /** Lets everything run that waits for no clock: web streams hand their pieces over in promises. */
 const settled = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+it.effect("a usage that comes late counts, and ends the wait", () =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context()
+    const kept = eventFixture("openai-stream").slice(0, 4).join("")
+    const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":7,"total_tokens":8}}\n\n'
+    const late = Stream.fromEffect(Effect.delay(Effect.succeed(usage), "1900 millis"))
+    const slow = Stream.concat(Stream.make(kept), Stream.concat(late, Stream.never))
+    const body = Stream.toReadableStreamWith(Stream.encodeText(slow), context)
+    const fiber = yield* Effect.forkChild(
+      outcome("openai", () => new Response(body, { headers: { "content-type": "text/event-stream" } })),
+    )
+    for (let step = 0; step < 19; step++) {
+      for (let turn = 0; turn < 3; turn++) yield* settled
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("100 millis")
+    }
+    for (let turn = 0; turn < 3; turn++) yield* settled
+    const { chunks } = yield* fiber.pollUnsafe() ?? Exit.die("still waiting")
+    assert.strictEqual(accumulate(chunks).usage?.completion_tokens, 7)
+  }),
+)
 
 it.effect("a running usage is waited for until its last count", () =>
   Effect.gen(function* () {
@@ -147,7 +169,7 @@ it.effect("each late piece after the finish extends the wait", () =>
     const fiber = yield* Effect.forkChild(
       outcome("gemini", () => new Response(body, { headers: { "content-type": "text/event-stream" } })),
     )
-    for (let step = 0; step < 25; step++) {
+    for (let step = 0; step < 40; step++) {
       yield* TestClock.adjust("100 millis")
       for (let turn = 0; turn < 3; turn++) yield* settled
     }

@@ -24,8 +24,11 @@ import type { Limits } from "../shared/Limits.ts"
 import type { Body, EventsBody, JsonBody, Texts } from "./ResponseBody.ts"
 import type { EventReader } from "../shared/WireFormat.ts"
 
-/** Milliseconds that a finished answer waits for late parts such as its usage, unless nothing follows. */
+/** Milliseconds that a finished answer waits for late parts, unless nothing follows. */
 const FINISH_GRACE = 500
+
+/** The same while its usage is missing, which OpenRouter sends some hundred milliseconds later: without, its cost is unknown. */
+const USAGE_GRACE = 2000
 
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
@@ -91,11 +94,12 @@ export const eventPieces = <Piece extends JsonObject>(
   { clean, limits, watch }: Reading,
 ): Pieces<Piece> => {
   const parser = new EventParser(reader, limits, watch)
-  let deadline: number | undefined
+  let finishedAt: number | undefined
   const promptly = (now: number): Texts => {
-    // Set once, so that keep-alive comments do not extend it.
-    deadline ??= now + FINISH_GRACE
-    return Effect.timeoutOrElse(texts, { duration: Math.max(0, deadline - now), orElse: () => Effect.undefined })
+    // Set once, so that keep-alive comments do not extend the wait.
+    finishedAt ??= now
+    const until = finishedAt + (reader.usage === undefined ? USAGE_GRACE : FINISH_GRACE)
+    return Effect.timeoutOrElse(texts, { duration: Math.max(0, until - now), orElse: () => Effect.undefined })
   }
   /** The next text, or the end if a finished answer has waited long enough. */
   const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(thisMoment, promptly) : texts))
@@ -103,7 +107,7 @@ export const eventPieces = <Piece extends JsonObject>(
     const ready = parser.take()
     if (ready !== undefined) {
       // Only the awaited usage comes without a choice.
-      if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) deadline = undefined
+      if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) finishedAt = undefined
       return Effect.succeed(ready)
     }
     if (parser.failure !== undefined) return Effect.fail(clean(parser.failure))
