@@ -7,6 +7,7 @@ import { APIError, RateLimitError } from "openai"
 import type { ChatCompletionContentPart } from "openai/resources"
 import { describeDatabases, sqlite } from "../support/databases.ts"
 import { ask, costOf, startCalls, until } from "../support/calls.ts"
+import { call } from "../support/gateway.ts"
 import { failing } from "../support/promises.ts"
 
 const total = (max_cost_micro_usd: number) => ({ budgets: [{ per: "total", max_cost_micro_usd }] })
@@ -103,6 +104,39 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
     yield* Effect.promise(() => openai(largeKey).chat.completions.create(ask("x".repeat(285_000))))
     const left = 100_000 - Math.ceil(JSON.stringify(ask("x".repeat(285_000))).length / 3)
     assert.deepInclude(fake.requests[4]?.body, { max_tokens: left })
+  }),
+)
+
+it.live("a failed call is replaced only if the budget has room for another", () =>
+  Effect.gen(function* () {
+    const { boss, fake, gateway, makeKey, openai } = yield* startCalls(sqlite)
+    fake.when({ model: "model-1" }).always({ text: "ok", delivery: { breaks: { after: 1, how: "garbage" } } })
+    fake.when({ model: "model-2" }).always({ text: "well", usage: { input: 10, output: 5 } })
+    const asked = { ...ask("Hi", "fast"), max_tokens: 50 }
+    const worst = Math.ceil(JSON.stringify(asked).length / 3) + 50
+    const answered = Effect.fnUntraced(function* (max_tokens: number) {
+      const { chat } = openai(yield* makeKey({ budgets: [{ per: "total", max_tokens }] }))
+      return yield* Effect.promise(() =>
+        chat.completions.create(asked).then(
+          ({ choices }) => choices[0]?.message.content,
+          (error: unknown) => (error instanceof APIError ? error.code : error),
+        ),
+      )
+    })
+    assert.strictEqual(yield* answered(2 * worst - 1), "upstream-protocol")
+    assert.lengthOf(fake.requests, 1)
+    assert.strictEqual(yield* answered(2 * worst), "well")
+    const keys = yield* call(gateway, "GET", "/api/v1/keys", { token: boss })
+    const used = yield* Effect.forEach(keys.json["items"] as ReadonlyArray<{ id: string }>, ({ id }) =>
+      Effect.map(call(gateway, "GET", `/api/v1/budgets?key=${id}`, { token: boss }), ({ json }) => json["items"]),
+    )
+    assert.deepStrictEqual(
+      used.flat().map((use) => [Object(use).spent_tokens, Object(use).reserved_tokens]),
+      [
+        [worst + 15, 0],
+        [worst, 0],
+      ],
+    )
   }),
 )
 

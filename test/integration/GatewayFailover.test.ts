@@ -59,7 +59,7 @@ const KINDS: ReadonlyArray<readonly [name: string, kind: Kind]> = [
   ["filters the content", { always: filtered, ...ends("content_policy_violation"), asked: 1 }],
 ]
 
-const start = Effect.gen(function* () {
+const start = Effect.fnUntraced(function* (budgets?: ReadonlyArray<object>) {
   const calls = yield* startCalls(
     sqlite,
     { UPSTREAM_ANSWER_TIMEOUT: "4s" },
@@ -72,7 +72,7 @@ const start = Effect.gen(function* () {
       timeouts: { first_token_ms: LATE_MS, idle_ms: LATE_MS, total_ms: 20_000 },
     },
   )
-  return { ...calls, client: calls.openai(yield* calls.makeKey()) }
+  return { ...calls, client: calls.openai(yield* calls.makeKey(budgets === undefined ? {} : { budgets })) }
 })
 
 const codeOf = (error: unknown): string => {
@@ -80,11 +80,14 @@ const codeOf = (error: unknown): string => {
   throw error
 }
 
-describe("a chat completion whose first model", () => {
+describe.each([
+  ["a chat completion", undefined],
+  ["a chat completion on a budget", [{ per: "month", max_cost_micro_usd: 100_000_000 }]],
+] as const)("%s whose first model", (_, budgets) => {
   for (const [name, { always, asked, once, streamed, whole }] of KINDS) {
     it.live(`${name} ends with ${whole === streamed ? whole : `${whole}, streamed ${streamed}`}`, () =>
       Effect.gen(function* () {
-        const { client, fake } = yield* start
+        const { client, fake } = yield* start(budgets)
         const askWhole = async () => {
           const { choices } = await client.chat.completions.create(ask("Hi", "fast"))
           return choices[0]?.message.content ?? ""

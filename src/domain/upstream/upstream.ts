@@ -65,8 +65,8 @@ export interface AskOptions {
   readonly caller?: string | undefined
   /** Whether a stream that breaks after output emits `Restarted` (the default) or fails with `upstream-interrupted`. */
   readonly restart?: boolean | undefined
-  /** Called after a failed call: whether another may be made. */
-  readonly mayCallAgain?: (() => boolean) | undefined
+  /** Runs before a call that follows a failed one: whether it may be made. */
+  readonly mayCallAgain?: Effect.Effect<boolean> | undefined
   /** The limit of the next call of a target. */
   readonly outputLimit?: ((target: Pick<UpstreamTarget, "provider" | "model">) => OutputLimit) | undefined
   /** Called for accounting as each call ends, even if the caller went away. */

@@ -13,7 +13,7 @@ import { databaseTime } from "../databaseTime.ts"
 import { thisMoment } from "../moments.ts"
 import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { Pending } from "../routing/Accounting.ts"
-import { CurrentReservation } from "./CurrentReservation.ts"
+import { CurrentReservation, ReserveMore } from "./CurrentReservation.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import { makeReport } from "./budgetUse.ts"
 import { makeEndLost } from "./lostReservations.ts"
@@ -28,6 +28,8 @@ export interface PlannedCall {
   readonly asked: Pending
 }
 
+const NOTHING: Amount = { cost: 0, tokens: 0 }
+
 /** A reservation that is not renewed for this long is that of a dead process. */
 const LEASE = Duration.seconds(15)
 const RENEW_EVERY = Duration.seconds(5)
@@ -37,7 +39,10 @@ const RENEW_AGAIN = Duration.seconds(1)
 export class Budgets extends Context.Service<
   Budgets,
   {
-    /** Reserves the worst case, runs `call`, and settles at what `used` returns then, also if the call fails or is interrupted. */
+    /**
+     * Reserves the worst case, runs `call`, and settles at what `used` returns then, also if the call fails or is
+     * interrupted. The call may reserve more with {@link ReserveMore}.
+     */
     readonly within: <A, E>(
       planned: PlannedCall,
       call: Effect.Effect<A, E>,
@@ -92,25 +97,51 @@ const make = Effect.gen(function* () {
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const at = yield* Clock.currentTimeMillis
-          const id = SecureRandom.uuidV7Unsafe()
-          const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
-          const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
-            // It may have been written nevertheless.
-            Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
-          )
-          if (refusal !== null) return yield* refusal
-          open.add(id)
-          return yield* Effect.ensuring(
-            Effect.provideService(restore(call), CurrentReservation, id),
-            Effect.suspend(() => {
-              open.delete(id)
-              return end(reservation, used())
-            }),
+          const taken: Array<Reservation> = []
+          const take = Effect.fnUntraced(function* (worst: Amount) {
+            const id = SecureRandom.uuidV7Unsafe()
+            const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
+            const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
+              // It may have been written nevertheless.
+              Effect.forkDetach(end(reservation, NOTHING)),
+            )
+            if (refusal !== null) return yield* refusal
+            open.add(id)
+            taken.push(reservation)
+            return id
+          })
+          const id = yield* take(worst)
+          const more = (amount: Amount) => Effect.uninterruptible(Effect.isSuccess(take(amount)))
+          return yield* restore(call).pipe(
+            Effect.provideService(CurrentReservation, id),
+            Effect.provideService(ReserveMore, more),
+            Effect.ensuring(
+              Effect.suspend(() =>
+                Effect.forEach(sharesOf(taken, used()), ([reservation, share]) => {
+                  open.delete(reservation.id)
+                  return end(reservation, share)
+                }),
+              ),
+            ),
           )
         }),
       ),
   })
 })
+
+/** Divides what was used: each reservation is charged at most its own amount, and the first one also what exceeds all. */
+const sharesOf = (taken: ReadonlyArray<Reservation>, used: Amount): ReadonlyArray<readonly [Reservation, Amount]> => {
+  let rest = used
+  return taken.toReversed().map((reservation, i) => {
+    const { worst } = reservation
+    const isFirst = i === taken.length - 1
+    const share = isFirst
+      ? rest
+      : { cost: Math.min(rest.cost, worst.cost), tokens: Math.min(rest.tokens, worst.tokens) }
+    rest = { cost: rest.cost - share.cost, tokens: rest.tokens - share.tokens }
+    return [reservation, share]
+  })
+}
 
 /** Returns an effect that renews the leases of these reservations; it fails without the database, also if there are none. */
 const makeRenew = (

@@ -18,6 +18,7 @@ import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
 import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "../budgets/Budgets.ts"
+import type { Amount } from "../budgets/limits.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
 import { type Dialect, Dialects, isOnlyShorter, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
 import { openMembers, otherModels } from "./openMembers.ts"
@@ -141,6 +142,8 @@ interface Fitted {
   readonly settings: RoutingSettings
   readonly request: RoutedRequest
   readonly fitting: ReadonlyArray<Target>
+  /** The worst case of a call, which is reserved; absent without budgets. */
+  readonly worst?: Amount
 }
 
 /** Returns a function that calls the fitting targets in their order, and retries without the members that they refuse. */
@@ -149,7 +152,7 @@ const makeCallFitting = (clock: Clock.Clock) => {
   const noteDialect = makeNoteDialect(dialects, clock)
 
   return <A extends { readonly target: TargetName }>(
-    { fitting, request, settings }: Fitted,
+    { fitting, request, settings, worst }: Fitted,
     { addsLimit, ask, hasForm }: RoutedQuestion<A>,
     onSpending: (spending: Spending) => void = () => {},
   ): Effect.Effect<A, CallFailed | StorageUnavailable> => {
@@ -160,7 +163,7 @@ const makeCallFitting = (clock: Clock.Clock) => {
       const now = clock.currentTimeMillisUnsafe()
       const pricesOf = (target: TargetName, served?: string | null) =>
         priceOf(settings, target, now, served)?.prices ?? null
-      const spending = new Spending(allowance ?? UNLIMITED, size, pricesOf, isBudgeted(request.budgeted))
+      const spending = new Spending(allowance ?? UNLIMITED, size, pricesOf, worst)
       onSpending(spending)
       const route = { settings, request, targets, escalateBelow, spending, records: [] }
       const known = dialects.of(first, momentOf(clock))
@@ -217,14 +220,14 @@ const makeCallBudgeted =
   ) => {
     const now = clock.currentTimeMillisUnsafe()
     const worst = worstCase(request.size, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
-    const { calls, cost, tokens } = request.allowance ?? UNLIMITED
-    const allowance = {
-      calls,
-      tokens: Math.min(tokens, worst.tokens),
-      cost: hasMoney(budgeted) ? Math.min(cost, worst.cost) : cost,
-    }
+    // Without a money budget, targets without a price count as free, so the highest cost is no limit.
+    const limit = { tokens: worst.tokens, cost: hasMoney(budgeted) ? worst.cost : Infinity }
+    const { allowance = UNLIMITED } = request
     let spending: Spending | undefined
-    const answered = call({ settings, request: { ...request, allowance }, fitting }, (made) => (spending = made))
+    const answered = call(
+      { settings, request: { ...request, allowance }, fitting, worst: limit },
+      (made) => (spending = made),
+    )
     const [target] = fitting
     if (target === undefined) return answered
     const { model, provider } = target

@@ -8,12 +8,14 @@ import {
   highestCostOf,
   outputWithin,
   type Prices,
+  sumOf,
   type TokenUse,
   tokensOf,
 } from "../../domain/routing/money.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Target } from "../../domain/routing/routing.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
+import type { Amount } from "../budgets/limits.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { expectedOutput, leastOutput, type RequestSize } from "./TokenEstimate.ts"
 
@@ -52,12 +54,16 @@ export const worstCase = (
   return { tokens: input + output, cost: Math.max(0, ...costs) + (output === 0 ? 1 : 0) }
 }
 
-/** Keeps the calls of one request within its allowance, and computes their charges. */
+const UNRESERVED: Amount = { cost: Infinity, tokens: Infinity }
+
+/** Keeps the calls of one request within its allowance and what is reserved for it, and computes their charges. */
 export class Spending {
-  charged: { readonly cost: number; readonly tokens: number } = { cost: 0, tokens: 0 }
-  private left: Allowance
+  charged: Amount = { cost: 0, tokens: 0 }
+  private calls = 0
+  private reserved: Amount
+  private readonly allowance: Allowance
+  private readonly worst: Amount | undefined
   private readonly size: RequestSize
-  private readonly isReserved: boolean
   private readonly expected: number
   private readonly pricesOf: (target: TargetName, served?: string | null) => Prices | null
 
@@ -65,14 +71,29 @@ export class Spending {
     allowance: Allowance,
     size: RequestSize,
     pricesOf: (target: TargetName, served?: string | null) => Prices | null,
-    isReserved = false,
+    /** The worst case of a call, which is reserved; `cost` may be `Infinity`. */
+    worst?: Amount,
   ) {
-    this.left = allowance
+    this.allowance = allowance
+    this.worst = worst
+    this.reserved = worst ?? UNRESERVED
     this.size = size
-    this.isReserved = isReserved
     // Under a reservation, an unknown output is charged as the longest that was allowed.
-    this.expected = isReserved ? Infinity : expectedOutput(size)
+    this.expected = worst === undefined ? expectedOutput(size) : Infinity
     this.pricesOf = pricesOf
+  }
+
+  /** What another call may take, beyond the rest of the reservation; zeros if that is still the worst case. */
+  get missing(): Amount {
+    const { charged, reserved, worst = UNRESERVED } = this
+    const missing = (of: keyof Amount) =>
+      reserved[of] === Infinity ? 0 : Math.max(0, sumOf(charged[of], worst[of]) - reserved[of])
+    return { cost: missing("cost"), tokens: missing("tokens") }
+  }
+
+  /** Notes that this is reserved, too. */
+  addReserved({ cost, tokens }: Amount): void {
+    this.reserved = { cost: this.reserved.cost + cost, tokens: this.reserved.tokens + tokens }
   }
 
   mayCall(targets: ReadonlyArray<Target>): boolean {
@@ -92,7 +113,7 @@ export class Spending {
     const room = context - prompt
     const limit = Math.floor(this.outputOf(name) / choices)
     if (limit < room) return Math.max(1, limit)
-    if (!this.isReserved || limit === Infinity) return undefined
+    if (this.worst === undefined || limit === Infinity) return undefined
     return Math.max(1, Math.min(limit, Math.max(room, expectedOutput(this.size) / choices)))
   }
 
@@ -107,7 +128,7 @@ export class Spending {
     const isCounted = reported !== null && (reported.output > 0 || outcome === "content-filtered")
     const output = Math.max(received, isCounted ? reported.output : most)
     const { input } = this.size
-    const written = this.isReserved ? input : 0
+    const written = this.worst === undefined ? 0 : input
     const unknown = { cached: 0, written, writtenForHour: written, input }
     const estimate: TokenUse = { ...unknown, ...reported, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate
@@ -117,9 +138,17 @@ export class Spending {
       cost: tokens === null ? 0 : (costOf(prices, tokens) ?? 0),
     }
     this.charged = { cost: this.charged.cost + charged.cost, tokens: this.charged.tokens + charged.tokens }
-    const { calls, cost, tokens: all } = this.left
-    this.left = { calls: calls - 1, cost: cost - charged.cost, tokens: all - charged.tokens }
+    this.calls += 1
     return charged
+  }
+
+  private get left(): Allowance {
+    const { allowance, calls, charged, reserved } = this
+    return {
+      calls: allowance.calls - calls,
+      cost: Math.min(allowance.cost, reserved.cost) - charged.cost,
+      tokens: Math.min(allowance.tokens, reserved.tokens) - charged.tokens,
+    }
   }
 
   private outputOf(target: TargetName): number {

@@ -10,6 +10,7 @@ import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { failureCodes, ruleOf } from "../../domain/upstream/failures.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { AskOptions, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { ReserveMore } from "../budgets/CurrentReservation.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import type { Spending } from "./Spending.ts"
@@ -91,7 +92,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
       })),
       own: request.own,
       ...(request.allowance !== undefined && {
-        mayCallAgain: () => spending.mayCall(targets),
+        mayCallAgain: mayCallAgain(spending, targets),
         outputLimit: (target) => limitOf(spending.limitOf(targets, target), target),
       }),
       onAttempt: (attempt) => {
@@ -127,6 +128,14 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
 })
 
 export type CallAndRecord = Effect.Success<ReturnType<typeof makeCallAndRecord>>
+
+/** Whether another call may be made. First reserves again what the calls so far took, if the budgets have room for it. */
+const mayCallAgain = Effect.fnUntraced(function* (spending: Spending, targets: ReadonlyArray<Target>) {
+  const { missing } = spending
+  const isMissing = missing.cost > 0 || missing.tokens > 0
+  if (isMissing && (yield* (yield* ReserveMore)(missing))) spending.addReserved(missing)
+  return spending.mayCall(targets)
+})
 
 /** The columns of the ledger that a request's calls share. */
 export const accountOf = (request: Omit<RoutedRequest, "api" | "size">): Account => ({

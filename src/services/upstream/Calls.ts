@@ -35,8 +35,10 @@ export interface ProviderCall<A> {
 export interface AnswerForm<A> {
   /** Prepares a call to `target`. `working` is called when a stream shows that the model is working. */
   readonly attempt: (target: ModelTarget, limits: CallLimits, timer: Timer, working: () => void) => ProviderCall<A>
-  /** Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked. */
-  readonly mayGoOn: () => boolean
+  /** Whether the caller has output that cannot be revoked, so that no other attempt may follow. */
+  readonly isCommitted: () => boolean
+  /** Whether another attempt may be paid for. */
+  readonly mayCallAgain: Effect.Effect<boolean>
   /** Whether the caller has output of an attempt. */
   readonly hasOutput: () => boolean
 }
@@ -69,9 +71,10 @@ const notUnderstood =
 
 export const wholeAnswer = <Answer>(
   question: Pick<UpstreamQuestion<Answer, unknown>, "complete">,
-  { mayCallAgain = () => true }: Pick<AskOptions, "mayCallAgain">,
+  { mayCallAgain = Effect.succeed(true) }: Pick<AskOptions, "mayCallAgain">,
 ): AnswerForm<{ readonly answer: Answer; readonly served: Served }> => ({
-  mayGoOn: mayCallAgain,
+  isCommitted: () => false,
+  mayCallAgain,
   hasOutput: () => false,
   attempt: (target, { answer: longest, deadline }, timer) => {
     const due = Math.min(timer.now() + longest, deadline)
@@ -111,12 +114,13 @@ interface Emitted {
  */
 export const streamedAnswer = <Piece>(
   question: Pick<UpstreamQuestion<unknown, Piece>, "stream" | "reading">,
-  { mayCallAgain = () => true, restart = true }: Pick<AskOptions, "mayCallAgain" | "restart">,
+  { mayCallAgain = Effect.succeed(true), restart = true }: Pick<AskOptions, "mayCallAgain" | "restart">,
   emit: Emit<Piece>,
 ): AnswerForm<Served> => {
   const emitted: Emitted = { any: false, voided: undefined }
   return {
-    mayGoOn: () => (restart || !emitted.any) && mayCallAgain(),
+    isCommitted: () => !restart && emitted.any,
+    mayCallAgain,
     hasOutput: () => emitted.any,
     attempt: (target, limits, timer, working) =>
       new StreamCall(question, target, { limits, restart, timer, working, emitted, emit }),

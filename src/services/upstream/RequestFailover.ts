@@ -106,12 +106,20 @@ export class RequestFailover<A> {
       onFailure: (failure) => {
         if (failure._tag === "OutOfTime") return outOfTime(this.lastTarget, attempts)
         const failed = targetFailureOf(target, failure)
-        const counted = form.mayGoOn() ? failed : endingSearch(failed, form.hasOutput())
-        failures.push(counted)
-        const next = Effect.suspend(() => this.tryTargets(counted.failover ? at + 1 : turn.targets.length))
+        const next = Effect.flatMap(this.mayGoOn(failed.failover && !isLast), (mayGoOn) => {
+          const counted = mayGoOn ? failed : endingSearch(failed, form.hasOutput())
+          failures.push(counted)
+          return this.tryTargets(counted.failover ? at + 1 : turn.targets.length)
+        })
         return failed.skipped === undefined ? next : Effect.andThen(countSkip(failed.provider, failed.skipped), next)
       },
     })
+  }
+
+  /** Whether the search may go on after a failure. If another call would follow, asks whether it may be paid for. */
+  private mayGoOn(callsAgain: boolean): Effect.Effect<boolean> {
+    const isCommitted = this.form.isCommitted()
+    return callsAgain && !isCommitted ? this.form.mayCallAgain : Effect.succeed(!isCommitted)
   }
 
   private readonly hasFailed = ({ provider }: ModelTarget): boolean =>
@@ -127,16 +135,17 @@ export class RequestFailover<A> {
     const { retry } = this.handled.settings
     return Effect.catch(this.attempt(target, permit, isLast), (failure) => {
       if (failure._tag === "OutOfTime" || retries === retry.times || !this.mayRetry(permit, failure)) return failure
-      return backoff(retry, retries, failure).pipe(
+      const again = backoff(retry, retries, failure).pipe(
         Effect.flatMap((delay) => Effect.sleep(Math.min(delay, this.deadline - this.parts.timer.now()))),
         Effect.andThen(Effect.suspend(() => this.callWithRetries(target, permit, isLast, retries + 1))),
       )
+      return Effect.flatMap(this.mayGoOn(true), (mayGoOn) => (mayGoOn ? again : failure))
     })
   }
 
   /** Whether to retry a target after a failure. A probe is tried once, so that its result is known soon. */
   private mayRetry(permit: CircuitPermit, { kind, retryAfterMs = 0 }: ProviderFailure): boolean {
-    if (!failureRules[kind].retry || !this.form.mayGoOn() || permit.isProbe()) return false
+    if (!failureRules[kind].retry || permit.isProbe()) return false
     if (retryAfterMs > Duration.toMillis(this.handled.settings.retry.maxRetryAfter)) return false
     return retryAfterMs === 0 || this.parts.timer.now() + retryAfterMs < this.deadline
   }

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { Budget, BudgetOwner } from "../../../src/domain/access/budgets.ts"
 import { Budgets, type PlannedCall } from "../../../src/services/budgets/Budgets.ts"
+import { ReserveMore } from "../../../src/services/budgets/CurrentReservation.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "../routing/callRecords.ts"
@@ -157,6 +158,23 @@ describeDatabases("budgets", (database) => {
       assert.deepStrictEqual(yield* spent, [212])
       const after = yield* Effect.flip(budgets.within(plan(1), Effect.void, () => amount(0)))
       assert.deepInclude(after, { leftCost: 0 })
+    }),
+  )
+
+  test(
+    "let a call reserve more while there is room, and charge what it used of all once",
+    Effect.gen(function* () {
+      const budgets = yield* Budgets
+      const plan = planned(amount(40, 4), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      const call = Effect.gen(function* () {
+        const more = yield* ReserveMore
+        assert.isFalse(yield* more(amount(61)))
+        assert.isTrue(yield* more(amount(60, 6)))
+        assert.isFalse(yield* more(amount(1)))
+      })
+      yield* budgets.within(plan, call, () => amount(70, 7))
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 70, spent_tokens: 7, reserved_cost: 0 }])
+      assert.deepStrictEqual(yield* reservations, [])
     }),
   )
 

@@ -319,7 +319,7 @@ describe("a request whose allowance a failed call used up", () => {
         const [first, second] = [scripted("provider1"), scripted("provider2")]
         first.always([fails(kind)])
         const upstream = yield* upstreamOf([first, second])
-        const request = ask({ mayCallAgain: () => false })
+        const request = ask({ mayCallAgain: Effect.succeed(false) })
         const call = whole ? upstream.complete(request) : upstream.streamTo(request, () => Effect.void)
         const error = yield* passingTime(Effect.flip(call))
         assert.strictEqual(error.code, failureRules[kind].code)
