@@ -134,8 +134,8 @@ export const failureRules = table<FailureRule>()({
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
   /**
-   * The model or its server lacks an ability that the request needs, such as tools, or reading the encrypted reasoning of
-   * the provider that answered before. Another one may have it.
+   * The model or its server lacks an ability that the request needs, such as tools, or what the provider that answered
+   * before has: the response to continue, or the key of its encrypted reasoning. Another one may have it.
    */
   incapable: { ...elsewhere, verdict: true, code: "invalid-request" },
   /** The request is invalid in its own API and cannot be translated; nothing was sent. */

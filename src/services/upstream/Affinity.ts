@@ -5,8 +5,8 @@
  * moved for {@link STAY}, so that a flapping target does not cost a cold cache each time. Then they follow the order
  * again. A target that was skipped for its open circuit was not asked, so nothing is remembered: while the circuit is
  * open, the order itself leads past it. A response that continues another one by its id has no choice, because no other
- * provider knows that id. One with encrypted reasoning first goes to the provider that answered before, which alone can
- * decrypt it.
+ * provider knows that id; if another process passed that one on, the providers are asked in turn. One with encrypted
+ * reasoning first goes to the provider that answered before, which alone can decrypt it.
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Duration, Effect } from "effect"
@@ -27,6 +27,8 @@ const ANSWERS_KEPT = Duration.hours(1)
 export interface ConversationTurn {
   /** The targets of the request, the conversation's last one first. Only that one if no other can continue. */
   readonly targets: ReadonlyArray<ModelTarget>
+  /** Whether it is unknown which target alone can continue: the next one is asked only if one is `incapable` of it. */
+  readonly isSearch?: boolean
   /** Notes which target answered, the id of its answer, and which targets had failed. */
   readonly answered: (
     by: ModelTarget,
@@ -134,12 +136,11 @@ export const makeAffinity = (): Affinity => {
 
   /** A turn whose answer the provider keeps under an id. */
   const keptTurn = (request: UpstreamRequest | ApiRequest, turn: ConversationTurn): ConversationTurn => ({
-    targets: turn.targets,
+    ...turn,
     answered: Effect.fnUntraced(function* (by, served, failed) {
       yield* turn.answered(by, served, failed)
       if (served?.id === undefined) return
-      const id = responseOf(request, served.id)
-      responses.set(id, request.caller, by.provider.id, yield* thisMoment)
+      responses.set(responseOf(request, served.id), request.caller, by.provider.id, yield* thisMoment)
     }),
   })
 
@@ -155,8 +156,9 @@ export const makeAffinity = (): Affinity => {
         const previous = isResponse ? previousResponse(member) : undefined
         if (previous !== undefined) {
           const at = responses.isEmpty(now) ? undefined : responses.get(responseOf(request, previous))
-          const target = targets.find(({ provider }) => provider.id === at) ?? first
-          return keptTurn(request, { targets: [target], answered: () => Effect.void })
+          const known = targets.find(({ provider }) => provider.id === at)
+          const where = known === undefined ? { targets, isSearch: true } : { targets: [known] }
+          return keptTurn(request, { ...where, answered: () => Effect.void })
         }
         const whole = wholeTurn(request, [first, ...others], now)
         const turn = isResponse ? encryptedTurn(request, whole, now) : whole

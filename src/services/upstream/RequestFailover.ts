@@ -96,7 +96,7 @@ export class RequestFailover<A> {
     if (!mayFit(target, failures)) return this.tryTargets(at + 1)
     const bulkhead = this.parts.bulkheads.get(target.provider)
     if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
-    const isLast = !turn.targets.some((other, index) => index > at && mayFit(other, failures))
+    const isLast = turn.isSearch === true || !turn.targets.some((other, index) => index > at && mayFit(other, failures))
     const guarded = circuits.guard(this.parts.registry.called(target, api), api, (permit) =>
       bulkhead.enter(this.callWithRetries(target, permit, isLast), this.deadline),
     )
@@ -109,7 +109,9 @@ export class RequestFailover<A> {
         const next = Effect.flatMap(this.mayGoOn(failed.failover && !isLast), (mayGoOn) => {
           const counted = mayGoOn ? failed : endingSearch(failed, form.hasOutput())
           failures.push(counted)
-          return this.tryTargets(counted.failover ? at + 1 : turn.targets.length)
+          const endsSearch =
+            turn.isSearch === true && (failure._tag !== "ProviderFailure" || failure.kind !== "incapable")
+          return this.tryTargets(counted.failover && !endsSearch ? at + 1 : turn.targets.length)
         })
         return failed.skipped === undefined ? next : Effect.andThen(countSkip(failed.provider, failed.skipped), next)
       },

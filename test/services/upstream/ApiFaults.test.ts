@@ -277,6 +277,37 @@ describe("a response that continues another one", () => {
     }),
   )
 
+  const lost =
+    (error: JsonObject, status = 400) =>
+    () =>
+      json({ error }, { status })
+  const unknown = { message: "Previous response with id 'r9' not found.", type: "invalid_request_error" }
+  it.effect.each([
+    lost({ ...unknown, param: "previous_response_id", code: "previous_response_not_found" }),
+    lost({ message: "Invalid `previous_response_id`.", type: "invalid_request_error" }),
+    lost({ message: "Response with id 'r9' not found.", type: "NotFoundError", code: 404 }, 404),
+  ])("is looked for in all slots if it is unknown who made it (%#)", (lost) =>
+    Effect.gen(function* () {
+      const { calls, upstream } = yield* slots("responses", [lost], [lost], [made("r10"), made("r11")])
+      for (const previous of ["r9", "r10"]) {
+        const { served } = yield* soon(upstream.request(goingOn(previous)))
+        assert.strictEqual(served.provider, "provider3")
+      }
+      assert.deepStrictEqual(calls(), [1, 1, 2])
+    }),
+  )
+
+  it.effect("is asked nowhere else if a slot that may have made it fails otherwise, or if none made it", () =>
+    Effect.gen(function* () {
+      const { calls, upstream } = yield* slots("responses", [busy], [made("r1")])
+      const failed = yield* soon(Effect.flip(upstream.request(goingOn("r9"))))
+      assert.deepStrictEqual([failed.code, calls()], ["rate-limited", [3, 0]])
+      const { upstream: others } = yield* slots("responses", [lost(unknown)], [lost(unknown)])
+      const missed = yield* soon(Effect.flip(others.request(goingOn("r9"))))
+      assert.deepStrictEqual([missed.code, saidOf(missed)], ["invalid-request", { status: 400, error: unknown }])
+    }),
+  )
+
   it.effect("follows the order if the other one was not to be stored", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
