@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { GatewayClient } from "../../src/client/gateway.ts"
+import { ask, startCalls } from "../support/calls.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { run } from "../support/cli.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
@@ -111,6 +112,40 @@ describeDatabases("the gateway's spend", (database) => {
       }
       const { items, total } = yield* Effect.promise(() => boss.routing.spend("label:team"))
       assert.deepStrictEqual([items.map(({ calls, value }) => [value, calls]), total.calls], [[["ok", 1]], 7])
+    }),
+  )
+
+  it.live("has the labels of calls whose vendor would refuse them as metadata", () =>
+    Effect.gen(function* () {
+      const { anthropic, boss, fake, gateway, makeKey, openai } = yield* startCalls(database)
+      fake.always({ text: "ok" })
+      const key = yield* makeKey()
+      const { chat, embeddings } = openai(key)
+      const { messages } = anthropic(key)
+      const [labels, user_id] = [{ team: "a" }, "u-1"]
+      const extra = (metadata: object): object => ({ metadata })
+      yield* Effect.promise(async () => {
+        await chat.completions.create({ ...ask("Hi"), ...extra(labels) })
+        await chat.completions.create({ ...ask("Hi"), ...extra(labels), store: true })
+        await chat.completions.create({ ...ask("Hi"), ...extra({ tags: ["a"] }) })
+        await messages.create({ ...ask("Hi", "claude-x"), max_tokens: 9, ...extra({ ...labels, user_id }) })
+        await messages.create({ ...ask("Hi", "claude-x"), max_tokens: 9, ...extra({ user_id }) })
+        await embeddings.create({ model: "embedder", input: "Hi", ...extra(labels) }).catch(() => undefined)
+      })
+      assert.deepStrictEqual(
+        fake.requests.map(({ body }) => Object(body).metadata),
+        [undefined, labels, { tags: ["a"] }, { user_id }, { user_id }, undefined],
+      )
+      const { json } = yield* call(gateway, "GET", "/api/v1/ledger", { token: boss })
+      const entries = json["items"] as ReadonlyArray<{ readonly labels: object }>
+      assert.deepStrictEqual(entries.map((entry) => entry.labels).toReversed(), [
+        labels,
+        labels,
+        {},
+        { ...labels, user_id },
+        { user_id },
+        labels,
+      ])
     }),
   )
 

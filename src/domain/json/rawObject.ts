@@ -11,11 +11,12 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const COMMA = 0x2c
 const QUOTE = 0x22
+const SPACE = 0x20
 
 export class RawObject {
   /** The object as UTF-8. */
   readonly bytes: Bytes
-  private readonly spans: ReadonlyMap<string, Span>
+  private spans: ReadonlyMap<string, Span>
   /** The last result with other values. */
   private changed: Bytes | undefined
 
@@ -99,6 +100,20 @@ export class RawObject {
     this.forgetChanged()
     this.changed = concat(...pieces, this.bytes.subarray(done))
     return this.changed
+  }
+
+  /**
+   * Writes spaces over a member or, with a `text`, that JSON over its value, which must not be shorter. It does so in place,
+   * because a copy would double the memory of a long request.
+   */
+  blank(name: string, text = ""): void {
+    const span = text === "" ? this.placeOf(name) : this.spans.get(name)
+    if (span === undefined) return
+    const [from, to] = span
+    const written = utf8(text)
+    this.bytes.fill(SPACE, from, to).set(written, from)
+    const rest = [...this.spans].filter(([other]) => other !== name)
+    this.spans = new Map(text === "" ? rest : [...rest, [name, [from, from + written.length]]])
   }
 
   /** The place of a member, with the comma before it, or after it if it is the first. */

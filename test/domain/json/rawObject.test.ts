@@ -96,3 +96,32 @@ describe("replacing the value of a member", () => {
     )
   })
 })
+
+describe("blanking a member", () => {
+  const raw = (text: string) => {
+    const outline = new Outline("")
+    assert.isUndefined(bytesFault(utf8(text), CLIENT_LIMITS, outline))
+    return outline.object(utf8(text))
+  }
+
+  it("leaves the others as they were, wherever it stands", () => {
+    fc.assert(
+      fc.property(oddObject({ metadata: '{ "user_id" : "u\\u006e", "team": "a,b" }' }), (members) => {
+        for (const text of ["", '{"user_id":"un"}']) {
+          const body = raw(objectText(members))
+          const { metadata, ...rest } = JSON.parse(body.text) as Record<string, unknown>
+          body.blank("metadata", text)
+          const left = text === "" || metadata === undefined ? rest : { ...rest, metadata: JSON.parse(text) }
+          assert.deepStrictEqual(JSON.parse(body.text), left)
+          assert.deepStrictEqual(body.value("metadata"), left["metadata"])
+          const replaced = fromUtf8(body.with({ model: '"m"', added: "1" }, Object.keys(rest)[0]))
+          const [omitted = ""] = Object.keys(rest)
+          const expected = { ...left, model: "m", added: 1 }
+          if (omitted !== "model" && omitted !== "added") Reflect.deleteProperty(expected, omitted)
+          assert.deepStrictEqual(JSON.parse(replaced), expected)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
