@@ -462,6 +462,26 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("does not send a question when Enter confirms a word of an input method", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        const field = page.getByLabel("Your question")
+        // Safari ends the composition before the key event, which then has only the old code.
+        for (const more of [{ isComposing: true }, { keyCode: 229 }]) {
+          await field.fill("こん")
+          await field.dispatchEvent("keydown", { key: "Enter", ...more })
+        }
+        await ask(page, "こんにちは")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await says(page.locator(".answer"), "こんにちは")
+        await counts(page.locator(".exchange"), 1)
+      })
+    }),
+  )
+
   it.live("scrolls to new text only after a question or at the end", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()

@@ -9,6 +9,12 @@ interface ComposerProps {
   readonly onStop: () => void
 }
 
+/** Key code of all keys that an input method takes (UI Events, §7.3). */
+const PROCESSED = 229
+
+/** Whether a key confirms a word. Safari ends the composition before that event, which then has only the key code. */
+const isOfInputMethod = ({ isComposing, keyCode }: KeyboardEvent): boolean => isComposing || keyCode === PROCESSED
+
 export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
   const [question, setQuestion] = useState("")
   const questionField = useId()
@@ -39,7 +45,7 @@ export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps
         placeholder={disabled ? "Pin an identity first." : "Your question, sealed here"}
         onInput={(event) => setQuestion(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+          if (event.key !== "Enter" || event.shiftKey || isOfInputMethod(event)) return
           event.preventDefault()
           send()
         }}
