@@ -9,7 +9,7 @@ interface ComposerProps {
   readonly onStop: () => void
 }
 
-/** Key code of all keys that an input method takes (UI Events, §7.3). */
+/** Key code of all keys that an input method takes (UI Events, legacy key models). */
 const PROCESSED = 229
 
 /** Whether a key confirms a word. Safari ends the composition before that event, which then has only the key code. */
