@@ -17,8 +17,22 @@ export const failedOutput = (text: string): ToolOutput => ({ text, is_error: tru
 /** Ends an output that was cut. */
 export const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
 
-const bounded = (bytes: Buffer): string =>
-  bytes.length > MAX_OUTPUT_BYTES ? `${bytes.toString("utf8", 0, MAX_OUTPUT_BYTES)}\n${CUT}` : bytes.toString("utf8")
+const CHARSET = /;\s*charset="?([\w.:-]+)/i
+
+/** The text of a body in the charset that its type names; in UTF-8 if that is unknown. */
+const decoded = (bytes: Buffer, type: string): string => {
+  const label = CHARSET.exec(type)?.[1]
+  try {
+    return new TextDecoder(label).decode(bytes)
+  } catch {
+    return bytes.toString("utf8")
+  }
+}
+
+const bounded = (bytes: Buffer, type = ""): string =>
+  bytes.length > MAX_OUTPUT_BYTES
+    ? `${decoded(bytes.subarray(0, MAX_OUTPUT_BYTES), type)}\n${CUT}`
+    : decoded(bytes, type)
 
 /** Cuts a text of a tool to the longest output. Replaces lone surrogates, which no JSON may contain. */
 export const boundedText = (text: string): string => bounded(Buffer.from(text))
@@ -38,6 +52,6 @@ export const outputOf = Effect.fnUntraced(function* (
   if (coding !== "identity") return failedOutput("The tool answered with an encoded body, which was not asked for.")
   const type = headers["content-type"] ?? "text/plain"
   if (!TEXTUAL.test(type)) return failedOutput("The tool's answer is not text.")
-  const text = bounded(yield* readBody(response, MAX_OUTPUT_BYTES))
+  const text = bounded(yield* readBody(response, MAX_OUTPUT_BYTES), type)
   return status < 300 ? { text, is_error: false } : failedOutput(`HTTP ${status}\n${text}`)
 })

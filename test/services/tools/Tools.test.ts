@@ -74,6 +74,20 @@ describe("a tool call", () => {
     }),
   )
 
+  it.effect("reads the answer in the charset that it names, and in UTF-8 if that is unknown", () =>
+    Effect.gen(function* () {
+      const read = Effect.fnUntraced(function* (body: Buffer, charset: string) {
+        const headers = { "content-type": `text/csv;header=present; Charset=${charset}` }
+        const server = yield* toolServer((_, response) => void response.writeHead(200, headers).end(body))
+        return (yield* call(toolAt(server.url))).text
+      })
+      assert.strictEqual(yield* read(Buffer.from("Zürich", "latin1"), "ISO-8859-1"), "Zürich")
+      assert.strictEqual(yield* read(Buffer.from([0x80, 0x20, 0x35]), '"windows-1252"'), "€ 5")
+      assert.strictEqual(yield* read(Buffer.from([0x8a, 0xbf, 0x8e, 0x9a]), "Shift_JIS"), "漢字")
+      assert.strictEqual(yield* read(Buffer.from("Zürich"), "unknown"), "Zürich")
+    }),
+  )
+
   it.effect("is repeated under the same key if the tool is read-only or idempotent", () =>
     Effect.gen(function* () {
       for (const members of [{ read_only: true }, { idempotent: true }]) {
