@@ -2,7 +2,7 @@
  * Delivers webhooks: at least once, by one gateway at a time, with growing delays for a day. A tenant's receivers get few
  * at once, so a slow one delays only its tenant's own.
  */
-import { Clock, Duration, Effect, Layer, Random, Schema } from "effect"
+import { Clock, Duration, Effect, Latch, Layer, Random, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { TenantId } from "../../domain/jobs/agent.ts"
@@ -69,6 +69,8 @@ export const layerWebhookDelivery = Layer.effectDiscard(
     const claim = makeClaim(sql)
     const writePushNotices = makePushNotices(sql)
     const underWay = new Set<Claimed>()
+    /** Opened by the poll, and when a delivery ends, after which its tenant may have more. */
+    const mayBeDue = yield* Latch.make()
     const attemptOf = (row: Claimed) => Effect.flatMap(decode([row]), (decoded) => Effect.forEach(decoded, attempt))
     const deliver = (row: Claimed) =>
       rowByRow([row], attemptOf, () => Effect.succeed([FAULTY])).pipe(
@@ -77,16 +79,19 @@ export const layerWebhookDelivery = Layer.effectDiscard(
         unavailable,
         survive,
         Effect.ensuring(Effect.sync(() => underWay.delete(row))),
+        Effect.ensuring(mayBeDue.open),
       )
     const round = Effect.gen(function* () {
-      yield* writePushNotices
       if (underWay.size >= MOST) return
       for (const row of yield* claim(MOST - underWay.size, [...new Set([...underWay].map(({ tenant }) => tenant))])) {
         underWay.add(row)
         yield* Effect.forkScoped(deliver(row))
       }
     }).pipe(unavailable)
-    yield* Effect.forkScoped(Effect.raceFirst(regularly(round, poll), drain.begun))
+    const rounds = Effect.forever(Effect.andThen(Effect.andThen(mayBeDue.await, mayBeDue.close), survive(round)))
+    const look = Effect.ensuring(unavailable(writePushNotices), mayBeDue.open)
+    yield* Effect.forkScoped(Effect.raceFirst(rounds, drain.begun))
+    yield* Effect.forkScoped(Effect.raceFirst(regularly(look, poll), drain.begun))
   }),
 )
 

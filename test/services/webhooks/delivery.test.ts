@@ -234,6 +234,24 @@ describeDatabases("a webhook", (database) => {
     }),
   )
 
+  it.live("is sent as soon as one before it has arrived, however many wait", () =>
+    Effect.gen(function* () {
+      const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
+      const created = yield* database.create
+      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const { id, tenant } = yield* use(waiting.context, endOne(receiver.url))
+      yield* use(waiting.context, repeat(id, 40))
+      yield* waiting.stop
+      const running = yield* start(delivering(created, undefined, Duration.hours(1)))
+      const pending = Effect.map(deliveriesOf(tenant, id), (all) => all.some(({ status }) => status === "pending"))
+      yield* withinTurns("10 seconds")(
+        use(running.context, Effect.repeat(pending, { while: (isPending) => isPending })),
+      )
+      assert.lengthOf(receiver.requests, 41)
+      yield* running.stop
+    }),
+  )
+
   it.live("arrives however many were delivered before, and to however many tenants", () =>
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
