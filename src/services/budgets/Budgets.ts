@@ -87,9 +87,14 @@ const make = Effect.gen(function* () {
   })
   yield* Effect.forkScoped(regularly(tick, RENEW_EVERY))
 
-  /** If the write fails, which is logged, the reservation ends with its lease. */
-  const end = ({ id, limits, worst }: Reservation, used: Amount) =>
-    Effect.ignore(unavailableUnlimited(settle({ id, uses: limits, worst, used })))
+  /**
+   * Charges the first reservation what was used, then ends the others, whose room must not be free before. If a write
+   * fails, which is logged, the rest ends with its leases.
+   */
+  const end = (taken: ReadonlyArray<Reservation>, used: Amount) =>
+    Effect.forEach(taken, ({ id, limits, worst }, i) =>
+      settle({ id, uses: limits, worst, used: i === 0 ? used : NOTHING }),
+    ).pipe(unavailableUnlimited, Effect.ignore)
 
   return Budgets.of({
     report: makeReport(sql),
@@ -103,7 +108,7 @@ const make = Effect.gen(function* () {
             const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
             const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
               // It may have been written nevertheless.
-              Effect.forkDetach(end(reservation, NOTHING)),
+              Effect.forkDetach(end([reservation], NOTHING)),
             )
             if (refusal !== null) return yield* refusal
             open.add(id)
@@ -116,32 +121,16 @@ const make = Effect.gen(function* () {
             Effect.provideService(CurrentReservation, id),
             Effect.provideService(ReserveMore, more),
             Effect.ensuring(
-              Effect.suspend(() =>
-                Effect.forEach(sharesOf(taken, used()), ([reservation, share]) => {
-                  open.delete(reservation.id)
-                  return end(reservation, share)
-                }),
-              ),
+              Effect.suspend(() => {
+                for (const { id } of taken) open.delete(id)
+                return end(taken, used())
+              }),
             ),
           )
         }),
       ),
   })
 })
-
-/** Divides what was used: each reservation is charged at most its own amount, and the first one also what exceeds all. */
-const sharesOf = (taken: ReadonlyArray<Reservation>, used: Amount): ReadonlyArray<readonly [Reservation, Amount]> => {
-  let rest = used
-  return taken.toReversed().map((reservation, i) => {
-    const { worst } = reservation
-    const isFirst = i === taken.length - 1
-    const share = isFirst
-      ? rest
-      : { cost: Math.min(rest.cost, worst.cost), tokens: Math.min(rest.tokens, worst.tokens) }
-    rest = { cost: rest.cost - share.cost, tokens: rest.tokens - share.tokens }
-    return [reservation, share]
-  })
-}
 
 /** Returns an effect that renews the leases of these reservations; it fails without the database, also if there are none. */
 const makeRenew = (

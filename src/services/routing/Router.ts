@@ -222,10 +222,9 @@ const makeCallBudgeted =
     const worst = worstCase(request.size, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
     // Without a money budget, targets without a price count as free, so the highest cost is no limit.
     const limit = { tokens: worst.tokens, cost: hasMoney(budgeted) ? worst.cost : Infinity }
-    const { allowance = UNLIMITED } = request
     let spending: Spending | undefined
     const answered = call(
-      { settings, request: { ...request, allowance }, fitting, worst: limit },
+      { settings, request: { ...request, allowance: request.allowance ?? UNLIMITED }, fitting, worst: limit },
       (made) => (spending = made),
     )
     const [target] = fitting

@@ -132,8 +132,7 @@ export type CallAndRecord = Effect.Success<ReturnType<typeof makeCallAndRecord>>
 /** Whether another call may be made. First reserves again what the calls so far took, if the budgets have room for it. */
 const mayCallAgain = Effect.fnUntraced(function* (spending: Spending, targets: ReadonlyArray<Target>) {
   const { missing } = spending
-  const isMissing = missing.cost > 0 || missing.tokens > 0
-  if (isMissing && (yield* (yield* ReserveMore)(missing))) spending.addReserved(missing)
+  if (missing.cost + missing.tokens > 0 && (yield* (yield* ReserveMore)(missing))) spending.addReserved(missing)
   return spending.mayCall(targets)
 })
 

@@ -120,6 +120,7 @@ const missesModel = (message: string): boolean => {
 const ABILITY_CODES: ReadonlySet<string> = new Set([
   // Only the provider that wrote the reasoning can decrypt it.
   "invalid_encrypted_content",
+  "previous_response_not_found",
   "unsupported_value",
   "unsupported_parameter",
   "OperationNotSupported",
@@ -127,8 +128,7 @@ const ABILITY_CODES: ReadonlySet<string> = new Set([
 const ABILITY_MESSAGE =
   /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice|invalid `signature` in `thinking` block/i
 
-/** Only the provider that made a response can continue it. */
-const RESPONSE_CODE = "previous_response_not_found"
+/** Only the provider that made a response can continue it. Servers say so with 400 or 404. */
 const RESPONSE_MESSAGE = /\bprevious_response_id\b|\bresponse with id \S{1,200} not found/i
 
 /** OpenRouter's words with status 404 for a model that none of its servers offers with what the request needs. */
@@ -194,8 +194,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if ((status === undefined || status < 500) && ACCOUNT_MESSAGES.some((known) => known.test(message)))
     return "unauthorized"
   if ((ofRequest || status === 403) && FILTER_MESSAGE.test(message)) return "content-filtered"
-  if (codes.includes(RESPONSE_CODE) || ((ofRequest || status === 404) && RESPONSE_MESSAGE.test(message)))
-    return "incapable"
+  if ((ofRequest || status === 404) && RESPONSE_MESSAGE.test(message)) return "incapable"
   if (ofRequest && (MODEL_MESSAGE.test(message) || missesModel(message))) return "unknown-model"
   if ((status === undefined || status === 404) && NO_PATH.test(message.trim())) return "misconfigured"
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
