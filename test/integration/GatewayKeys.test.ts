@@ -547,6 +547,22 @@ describeDatabases("keys of the gateway", (database) => {
       }),
   )
 
+  it.effect("expire at a time that is the same everywhere", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+      const expiring = (expires_at: string) =>
+        call(gateway, "POST", "/api/v1/keys", { token, body: { name: "k", roles: ["run"], expires_at } })
+      // 1 December in Europe, and 12 January in America; then times of the server's zone.
+      for (const odd of ["01/12/2096", "2096", "2096-12-01", "2096-12-01T09:30:00", "1 Dec 2096 09:30 GMT"]) {
+        assert.strictEqual((yield* expiring(odd)).status, 400, odd)
+      }
+      for (const given of ["2096-12-01T09:30:00Z", "2096-12-01T09:30:00.000000+00:00", "2096-12-01T11:30+02:00"]) {
+        assert.strictEqual((yield* expiring(given)).json["expires_at"], "2096-12-01T09:30:00.000Z")
+      }
+    }),
+  )
+
   it.effect("are not made by a token that names no role", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

@@ -164,6 +164,7 @@ describeDatabases("the gateway's spend", (database) => {
         "?by=key&limit=0",
         "?by=key&limit=1001",
         "?by=key&from=noon",
+        "?by=key&from=2026-01-01T00:00:00",
         "?by=key&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z",
       ]) {
         assert.strictEqual((yield* get(query)).status, 400, query)

@@ -16,15 +16,6 @@ export const scope = Schema.optionalKey(
   }),
 )
 
-const MAX_TIME = 64
-export const time = (description: string) =>
-  Schema.String.check(
-    Schema.isMaxLength(MAX_TIME),
-    Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d/, { expected: "an RFC 3339 time, such as 2026-11-20T09:30:00Z" }),
-  )
-    .annotate({ description })
-    .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
-
 export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` is present if more follow."
 
 export const pageOf = <S extends Schema.Top>(item: S) =>

@@ -4,7 +4,7 @@ import { budgetIssues, BudgetList } from "./budgets.ts"
 import { AgentId } from "../jobs/agent.ts"
 import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
-import { timeText } from "../timeText.ts"
+import { time, timeText } from "../timeText.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 import { Role } from "./roles.ts"
 
@@ -16,8 +16,6 @@ const MAX_AGENTS = 100
 export const MAX_PER_MINUTE = 1_000_000
 export const MAX_KEY_WEIGHT = 100
 export const MAX_AT_ONCE = 10_000
-/** Longer than any RFC 3339 time. */
-const MAX_TIME = 64
 
 /** Stands in the audit trail, and not every database stores a NUL. */
 const Name = Schema.String.check(
@@ -46,9 +44,7 @@ const RunningJobs = AtOnce.annotate({
 const CallsInFlight = AtOnce.annotate({
   description: "Its calls of models that one gateway has in flight, beside the tenant's limit.",
 })
-const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
-  .annotate({ description: "RFC 3339 time from which the key is refused." })
-  .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+const Expiry = time("RFC 3339 time from which the key is refused.")
 
 const limits = {
   models: Models,

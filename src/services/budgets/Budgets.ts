@@ -39,10 +39,7 @@ const RENEW_AGAIN = Duration.seconds(1)
 export class Budgets extends Context.Service<
   Budgets,
   {
-    /**
-     * Reserves the worst case, runs `call`, and settles at what `used` returns then, also if the call fails or is
-     * interrupted. The call may reserve more with {@link ReserveMore}.
-     */
+    /** Reserves the worst case, runs `call`, which may {@link ReserveMore}, and settles at what `used` returns then, in any case. */
     readonly within: <A, E>(
       planned: PlannedCall,
       call: Effect.Effect<A, E>,

@@ -91,7 +91,6 @@ export class Spending {
     return { cost: missing("cost"), tokens: missing("tokens") }
   }
 
-  /** Notes that this is reserved, too. */
   addReserved({ cost, tokens }: Amount): void {
     this.reserved = { cost: this.reserved.cost + cost, tokens: this.reserved.tokens + tokens }
   }
