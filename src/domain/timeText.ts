@@ -7,7 +7,7 @@ export const timeText = (description: string) =>
 /** Longer than any RFC 3339 time. */
 const MAX_TIME = 64
 /** With an offset: without one, a time is another moment in each time zone. `Date` writes years from 10000 on with six digits. */
-const TIME = /^(?:[+-]\d\d)?\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/i
+const TIME = /^(?:[+-]\d\d)?\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 
 /** A time that a caller gives. */
 export const time = (description: string) =>
