@@ -62,10 +62,6 @@ export class Dialects {
 
 const MOST_MODEST = { otherLimit: true, longest: SAFE_OUTPUT_TOKENS } as const
 
-/** Whether `other` only has a shorter output limit, for servers that refuse one which exceeds the context with the prompt. */
-export const isOnlyShorter = (known: Dialect, { form, longest, otherLimit }: Dialect): boolean =>
-  longest < known.longest && form === known.form && otherLimit === known.otherLimit
-
 /** Whether a refusal mentions one of `names`. */
 const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>
   (detail !== undefined && names.test(Redacted.value(detail))) ||

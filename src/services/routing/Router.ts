@@ -20,7 +20,7 @@ import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askAp
 import { Budgets } from "../budgets/Budgets.ts"
 import type { Amount } from "../budgets/limits.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
-import { type Dialect, Dialects, isOnlyShorter, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
+import { type Dialect, Dialects, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
 import { openMembers, otherModels } from "./openMembers.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
@@ -172,8 +172,10 @@ const makeCallFitting = (clock: Clock.Clock) => {
       return dialects.others(known, hasForm, limit).reduce(
         (tried, dialect) =>
           Effect.catchTag(tried, "CallFailed", (failed) => {
+            // Some servers refuse an output limit that exceeds the context with the prompt.
+            const isOnlyShorter = dialect.form === known.form && dialect.otherLimit === known.otherLimit
             const isRefusal = ({ outcome }: Attempt) =>
-              REFUSED.has(outcome) || (outcome === "context-too-long" && isOnlyShorter(known, dialect))
+              REFUSED.has(outcome) || (isOnlyShorter && outcome === "context-too-long")
             const refused = (failed.error.attempts ?? []).filter(isRefusal).map(nameOf)
             refusals.push(failed.error)
             if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)

@@ -120,10 +120,12 @@ describe("an output limit", () => {
   )
 })
 
+const EXTRA = { type: "extra_forbidden", loc: ["body", "stream_options", "include_usage"] }
+
 /** Streams with the usage in the last chunk, and refuses `stream_options` (https://github.com/BerriAI/litellm/issues/8978). */
 const answer = ({ body }: Sent): Response =>
   isObject(body) && "stream_options" in body
-    ? json({ object: "error", message: { detail: [{ type: "extra_forbidden" }] } }, { status: 422 })
+    ? json({ object: "error", message: { detail: [EXTRA] } }, { status: 422 })
     : events([
         sse(
           { id: "c", model: "m", choices: [{ index: 0, delta: { role: "assistant", content: "Hi" } }] },
@@ -171,5 +173,39 @@ it.effect("another server at the same API is asked for usage", () =>
     const { provider, sent } = yield* mistral("https://mistral.ai.example/v1")
     yield* Effect.ignore(Stream.runDrain(provider.stream(REQUEST)))
     assert.deepInclude(sent[0]?.body, { stream_options: { include_usage: true } })
+  }),
+)
+
+it.effect("another server that refuses to be asked for usage is not asked again for that model", () =>
+  Effect.gen(function* () {
+    const { provider, sent } = yield* mistral("https://foundry.example/v1")
+    let seen = 0
+    const isAsked = () => {
+      const asked = sent.slice(seen).map(({ body }) => isObject(body) && "stream_options" in body)
+      seen = sent.length
+      return asked
+    }
+    for (const asked of [[true, false], [false]]) {
+      const whole = accumulate(yield* Stream.runCollect(provider.stream({ ...REQUEST, model: "m" })))
+      assert.strictEqual(whole.choices[0]?.message.content, "Hi")
+      assert.deepStrictEqual(isAsked(), asked)
+    }
+    yield* Stream.runDrain(nativeStream(provider, { ...REQUEST, stream: true }))
+    assert.deepStrictEqual(isAsked(), [false])
+    yield* Stream.runDrain(provider.stream({ ...REQUEST, model: "n" }))
+    assert.deepStrictEqual(isAsked(), [true, false])
+  }),
+)
+
+it.effect("another refusal of a stream is no reason to ask again", () =>
+  Effect.gen(function* () {
+    const refused = () => json({ detail: [{ loc: ["body", "top_k"], type: "extra_forbidden" }] }, { status: 422 })
+    const { provider, sent } = yield* canned("openai", refused, { baseUrl: "https://strict.example/v1" })
+    assert.strictEqual((yield* Effect.flip(Stream.runDrain(provider.stream(REQUEST)))).kind, "invalid-request")
+    assert.lengthOf(sent, 1)
+    const { provider: foundry, sent: asked } = yield* mistral("https://other-foundry.example/v1")
+    const own = { ...REQUEST, stream_options: { include_usage: true, other: 1 } }
+    yield* Effect.flip(Stream.runDrain(foundry.stream(own)))
+    assert.lengthOf(asked, 1, "the caller's own options may be at fault")
   }),
 )

@@ -82,7 +82,7 @@ const providerWith = (
     stream: (asked, watch) =>
       chunkStream(
         Effect.flatMap(chatCall(caller, asked, true), (call) =>
-          Effect.flatMap(translated(format, asked, call), (sent) => chatAnswer(caller, sent, call, watch)),
+          chatAnswer(caller, translated(format, asked, call), call, watch),
         ),
         { limits, watch, clean },
       ),
@@ -110,15 +110,15 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
   stream: (asked, watch): Stream.Stream<JsonObject, ProviderFailure> => {
     const { clean, limits } = caller
     const { api } = asked
-    const sent = request(asked, true)
     if (api === CHAT_COMPLETIONS) {
       const call = nativeCall(caller, asked, true)
+      const sent = Effect.sync(() => request(asked, true))
       return chunkStream(
         Effect.flatMap(call, (call) => chatAnswer(caller, sent, call, watch)),
         { limits, watch, clean },
       )
     }
-    const answer = Effect.map(execute(caller, api, sent, true, watch), (body) => ({
+    const answer = Effect.map(execute(caller, api, request(asked, true), true, watch), (body) => ({
       body,
       reader: new PassingReader(api),
       whole: (body: JsonBody) => Result.fail(noStream(body)),
@@ -164,12 +164,21 @@ const chat = (
     return Effect.map(Stream.runCollect(chunks), accumulate)
   })
 
-const chatAnswer = (caller: Caller, request: ProviderRequest, call: AnswerDefaults, watch: StreamWatch | undefined) =>
-  Effect.map(execute(caller, CHAT_COMPLETIONS, request, true, watch), (body) => ({
+const chatAnswer = (
+  caller: Caller,
+  request: Effect.Effect<ProviderRequest, ProviderFailure>,
+  call: AnswerDefaults,
+  watch: StreamWatch | undefined,
+) => {
+  const { format } = caller
+  const opened = Effect.flatMap(request, (sent) => execute(caller, CHAT_COMPLETIONS, sent, true, watch))
+  const again = (found: ProviderFailure) => (format.learn?.(found, call) === true ? opened : Effect.fail(found))
+  return Effect.map(Effect.catch(opened, again), (body) => ({
     body,
-    reader: caller.format.reader(call),
-    whole: (body: JsonBody) => Result.flatMap(completionOf(caller.format, body, call), toChunk),
+    reader: format.reader(call),
+    whole: (body: JsonBody) => Result.flatMap(completionOf(format, body, call), toChunk),
   }))
+}
 
 /**
  * Reads the whole answer in a body. Some servers report an error with a success status. Some send an array of what
@@ -189,30 +198,31 @@ const translated = (
   format: WireFormat,
   asked: ChatRequest,
   call: AnswerDefaults,
-): Effect.Effect<ProviderRequest, ProviderFailure> => {
-  const unsupported = new Unsupported()
-  const request = format.request(asked, call, unsupported)
-  return unsupported.failure === undefined ? Effect.succeed(request) : Effect.fail(unsupported.failure)
-}
+): Effect.Effect<ProviderRequest, ProviderFailure> =>
+  Effect.suspend(() => {
+    const unsupported = new Unsupported()
+    const request = format.request(asked, call, unsupported)
+    return unsupported.failure === undefined ? Effect.succeed(request) : Effect.fail(unsupported.failure)
+  })
 
 const chatCall = (
   { defaultModel }: Caller,
-  asked: Pick<ChatRequest, "model" | "n">,
+  asked: Pick<ChatRequest, "model" | "n" | "stream_options">,
   stream: boolean,
 ): Effect.Effect<AnswerDefaults> =>
   Effect.map(Effect.context<never>(), (context) => ({
     model: asked.model ?? defaultModel,
     stream,
     choices: asked.n ?? 1,
+    options: asked.stream_options ?? {},
     id: `chatcmpl-${Math.floor(Context.get(context, Random.Random).nextDoubleUnsafe() * IDS).toString(36)}`,
     created: Math.floor(Context.get(context, Clock.Clock).currentTimeMillisUnsafe() / 1000),
   }))
 
-const nativeCall = (caller: Caller, { body, model }: NativeCall, stream: boolean): Effect.Effect<AnswerDefaults> =>
-  Effect.map(chatCall(caller, { model, n: choicesIn(body) }, stream), (call) => ({
-    ...call,
-    continuousUsage: asksContinuously(body),
-  }))
+const nativeCall = (caller: Caller, { body, model }: NativeCall, stream: boolean): Effect.Effect<AnswerDefaults> => {
+  const options = body.value("stream_options")
+  return chatCall(caller, { model, n: choicesIn(body), stream_options: isObject(options) ? options : null }, stream)
+}
 
 /** The number of possible ids for answers that come without one. */
 const IDS = Number.MAX_SAFE_INTEGER
@@ -230,10 +240,4 @@ const ASKING_FOR_EVENTS = { ...ASKING, accept: "text/event-stream" }
 const choicesIn = (body: RawObject): number | null => {
   const n = body.value("n")
   return typeof n === "number" ? n : null
-}
-
-/** vLLM's option for token counts in every chunk. */
-const asksContinuously = (body: RawObject): boolean => {
-  const options = body.value("stream_options")
-  return isObject(options) && options["continuous_usage_stats"] === true
 }

@@ -98,7 +98,6 @@ const MODEL_CODES: ReadonlySet<string> = new Set([
   "model_not_found",
   "model_decommissioned",
   "invalid_model",
-  /** Together, Groq */
   "model_not_available",
   "model_terms_required",
 ])
@@ -149,7 +148,6 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_not_active",
   "billing_error",
   "organization_restricted",
-  /** Qwen */
   "Arrearage",
 ])
 /** Only at the beginning, as in `UNAUTHORIZED_MESSAGE`: later in a message, a provider may quote the request. */

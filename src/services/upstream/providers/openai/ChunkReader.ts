@@ -30,7 +30,8 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
 
   constructor(call: AnswerDefaults) {
     super(call)
-    this.isCounted = call.continuousUsage === true
+    // An option of vLLM.
+    this.isCounted = call.options["continuous_usage_stats"] === true
     this.finish = new FinishTracker(call.choices)
   }
 

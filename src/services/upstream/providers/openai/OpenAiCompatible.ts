@@ -52,14 +52,15 @@ const withoutNullCalls = (message: Message): Message => {
   return rest
 }
 
-const isMistral = (baseUrl: string): boolean => /(^|\.)mistral\.ai\.?$/.test(new URL(baseUrl).hostname)
-const isDeepSeek = (baseUrl: string): boolean => /(^|\.)deepseek\.com\.?$/.test(new URL(baseUrl).hostname)
-
 const OLDER_LIMIT = ["max_completion_tokens", "max_tokens"] as const
 
 /** The request with its output limit in the older member. */
 const withOlderLimit = ({ max_completion_tokens: limit, ...request }: ChatRequest): ChatRequest =>
   limit == null ? request : { ...request, max_tokens: request.max_tokens ?? limit }
+
+/** Models whose servers refused `stream_options`, as some of Azure AI Foundry and Databricks do. */
+const refusing = new Set<string>()
+const MAX_REFUSING = 1000
 
 export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat => ({
   title: "OpenAI-compatible",
@@ -93,11 +94,13 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
   wireFormat: ({ apiKey, baseUrl }) => {
     const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
+    const { hostname } = new URL(baseUrl)
     // Mistral always reports the usage, and refuses to be asked for it (https://github.com/BerriAI/litellm/issues/8978).
-    const takesOptions = !isMistral(baseUrl)
-    const change = takesOptions ? messages : MISTRAL_MESSAGES
+    const isAtMistral = /(^|\.)mistral\.ai\.?$/.test(hostname)
+    const takesOptions = (model: string) => !isAtMistral && !refusing.has(`${baseUrl} ${model}`)
+    const change = isAtMistral ? MISTRAL_MESSAGES : messages
     // Mistral refuses the newer one (https://docs.mistral.ai/api), DeepSeek ignores it (https://api-docs.deepseek.com/api/create-chat-completion).
-    const knowsOlderLimit = change === MISTRAL_MESSAGES || isDeepSeek(baseUrl)
+    const knowsOlderLimit = change === MISTRAL_MESSAGES || /(^|\.)deepseek\.com\.?$/.test(hostname)
     return {
       name: "openai",
       request: (asked, call) => {
@@ -109,12 +112,22 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true } : {}),
-          ...(call.stream && takesOptions ? { stream_options: { ...streamOptions, include_usage: true } } : {}),
+          ...(call.stream && takesOptions(call.model)
+            ? { stream_options: { ...streamOptions, include_usage: true } }
+            : {}),
         }
         return { url: urlOf(CHAT_COMPLETIONS), headers, body: JSON.stringify(body) }
       },
       completion: fromResponse,
       reader: (call) => new OpenAiChunkReader(call),
+      learn: ({ detail }, { model, options }) => {
+        // A caller's own options may be at fault, and would cost all others their usage.
+        if (detail === undefined || Object.keys(options).some((name) => name !== "include_usage")) return false
+        const isNew = takesOptions(model) && Redacted.value(detail).includes("stream_options")
+        if (refusing.size >= MAX_REFUSING) refusing.clear()
+        if (isNew) refusing.add(`${baseUrl} ${model}`)
+        return isNew
+      },
       native: {
         names: new Set([CHAT_COMPLETIONS, "responses", "embeddings"]),
         request: (call, stream) => ({
@@ -122,8 +135,8 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
           headers: { ...call.headers, ...headers },
           body: nativeBody(
             call,
-            call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream && takesOptions, change) : {},
-            takesOptions ? undefined : "stream_options",
+            call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream && takesOptions(call.model), change) : {},
+            takesOptions(call.model) ? undefined : "stream_options",
             knowsOlderLimit && call.api === CHAT_COMPLETIONS && !call.body.has("max_tokens") ? OLDER_LIMIT : undefined,
           ),
         }),

@@ -2,6 +2,7 @@
 import type { Redacted, Result } from "effect"
 import type { ApiName } from "../../../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../../domain/chat/chat.ts"
+import type { JsonObject } from "../../../../domain/json/json.ts"
 import type { ProviderId } from "../../../../domain/upstream/upstream.ts"
 import type { NativeCall, ProviderFailure } from "../../Provider.ts"
 import type { ProviderRequest } from "../../HttpExchange.ts"
@@ -28,8 +29,8 @@ export interface AnswerDefaults {
   readonly stream: boolean
   /** The number of choices asked for. */
   readonly choices: number
-  /** Whether the caller asked for token counts in every chunk. */
-  readonly continuousUsage?: boolean
+  /** The caller's `stream_options`. */
+  readonly options: JsonObject
   readonly id: string
   /** Seconds since the epoch. */
   readonly created: number
@@ -43,6 +44,8 @@ export interface WireFormat {
   /** Reads the answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: AnswerDefaults) => Result.Result<ChatCompletion, ProviderFailure>
   readonly reader: (call: AnswerDefaults) => ChunkReader
+  /** Learns from the refusal of a stream. Returns whether to ask again, because the request changes. */
+  readonly learn?: (refusal: ProviderFailure, call: AnswerDefaults) => boolean
   /** The APIs that it speaks itself, if any. */
   readonly native?: {
     readonly names: ReadonlySet<ApiName>
