@@ -62,34 +62,36 @@ const withOlderLimit = ({ max_completion_tokens: limit, ...request }: ChatReques
 const refusing = new Set<string>()
 const MAX_REFUSING = 1000
 
+const ERRORS = {
+  BadRequestError: 400,
+  AuthenticationError: 401,
+  invalid_api_key: 401,
+  PermissionDeniedError: 403,
+  NotFoundError: 404,
+  RateLimitError: 429,
+  rate_limit_exceeded: 429,
+  too_many_requests: 429,
+  server_error: 500,
+  InternalServerError: 500,
+  // Codes of a response that failed over one of its images.
+  empty_image_file: 400,
+  failed_to_download_image: 400,
+  image_file_not_found: 400,
+  image_file_too_large: 400,
+  image_parse_error: 400,
+  image_too_large: 400,
+  image_too_small: 400,
+  invalid_base64_image: 400,
+  invalid_image: 400,
+  invalid_image_format: 400,
+  invalid_image_mode: 400,
+  invalid_image_url: 400,
+  unsupported_image_media_type: 400,
+}
+
 export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat => ({
   title: "OpenAI-compatible",
-  errors: {
-    BadRequestError: 400,
-    AuthenticationError: 401,
-    invalid_api_key: 401,
-    PermissionDeniedError: 403,
-    NotFoundError: 404,
-    RateLimitError: 429,
-    rate_limit_exceeded: 429,
-    too_many_requests: 429,
-    server_error: 500,
-    InternalServerError: 500,
-    // Codes of a response that failed over one of its images.
-    empty_image_file: 400,
-    failed_to_download_image: 400,
-    image_file_not_found: 400,
-    image_file_too_large: 400,
-    image_parse_error: 400,
-    image_too_large: 400,
-    image_too_small: 400,
-    invalid_base64_image: 400,
-    invalid_image: 400,
-    invalid_image_format: 400,
-    invalid_image_mode: 400,
-    invalid_image_url: 400,
-    unsupported_image_media_type: 400,
-  },
+  errors: ERRORS,
   // The base URL ends in the version, as in `https://api.openai.com/v1`.
   wireFormat: ({ apiKey, baseUrl }) => {
     const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
@@ -105,16 +107,14 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
       name: "openai",
       request: (asked, call) => {
         const spoken = knowsOlderLimit ? withOlderLimit(asked) : asked
-        const { stream: _stream, stream_options: streamOptions, ...members } = spoken
+        const { stream: _stream, stream_options: given, ...members } = spoken
         const body = {
           ...members,
           messages: change.apply(asked.messages.map(withoutNullCalls)),
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true } : {}),
-          ...(call.stream && takesOptions(call.model)
-            ? { stream_options: { ...streamOptions, include_usage: true } }
-            : {}),
+          ...(call.stream && takesOptions(call.model) ? { stream_options: { ...given, include_usage: true } } : {}),
         }
         return { url: urlOf(CHAT_COMPLETIONS), headers, body: JSON.stringify(body) }
       },
