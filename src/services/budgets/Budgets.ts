@@ -28,8 +28,6 @@ export interface PlannedCall {
   readonly asked: Pending
 }
 
-const NOTHING: Amount = { cost: 0, tokens: 0 }
-
 /** A reservation that is not renewed for this long is that of a dead process. */
 const LEASE = Duration.seconds(15)
 const RENEW_EVERY = Duration.seconds(5)
@@ -84,14 +82,9 @@ const make = Effect.gen(function* () {
   })
   yield* Effect.forkScoped(regularly(tick, RENEW_EVERY))
 
-  /**
-   * Charges the first reservation what was used, then ends the others, whose room must not be free before. If a write
-   * fails, which is logged, the rest ends with its leases.
-   */
-  const end = (taken: ReadonlyArray<Reservation>, used: Amount) =>
-    Effect.forEach(taken, ({ id, limits, worst }, i) =>
-      settle({ id, uses: limits, worst, used: i === 0 ? used : NOTHING }),
-    ).pipe(unavailableUnlimited, Effect.ignore)
+  /** If the write fails, which is logged, the reservation ends with its lease. */
+  const end = ({ id, limits }: Reservation, used: Amount) =>
+    Effect.ignore(unavailableUnlimited(settle({ id, uses: limits, used })))
 
   return Budgets.of({
     report: makeReport(sql),
@@ -99,28 +92,27 @@ const make = Effect.gen(function* () {
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const at = yield* Clock.currentTimeMillis
-          const taken: Array<Reservation> = []
-          const take = Effect.fnUntraced(function* (worst: Amount) {
-            const id = SecureRandom.uuidV7Unsafe()
-            const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
-            const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
-              // It may have been written nevertheless.
-              Effect.forkDetach(end([reservation], NOTHING)),
+          const id = SecureRandom.uuidV7Unsafe()
+          const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
+          const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
+            // It may have been written nevertheless.
+            Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
+          )
+          if (refusal !== null) return yield* refusal
+          open.add(id)
+          const more = (worst: Amount) =>
+            unavailableUnlimited(reserve({ ...reservation, worst })).pipe(
+              Effect.map((refusal) => refusal === null),
+              Effect.orElseSucceed(() => false),
+              Effect.uninterruptible,
             )
-            if (refusal !== null) return yield* refusal
-            open.add(id)
-            taken.push(reservation)
-            return id
-          })
-          const id = yield* take(worst)
-          const more = (amount: Amount) => Effect.uninterruptible(Effect.isSuccess(take(amount)))
           return yield* restore(call).pipe(
             Effect.provideService(CurrentReservation, id),
             Effect.provideService(ReserveMore, more),
             Effect.ensuring(
               Effect.suspend(() => {
-                for (const { id } of taken) open.delete(id)
-                return end(taken, used())
+                open.delete(id)
+                return end(reservation, used())
               }),
             ),
           )

@@ -45,7 +45,7 @@ export const makeEndLost = Effect.fnUntraced(function* (
 
   /** Charges a reservation whose request cannot be read in full, and enters nothing in the ledger. */
   const endUnread = Effect.fnUntraced(function* (row: unknown) {
-    for (const { id, uses, ...worst } of yield* decodeReserved([row])) yield* settle({ id, uses, worst, used: worst })
+    for (const { id, uses, ...worst } of yield* decodeReserved([row])) yield* settle({ id, uses, used: worst })
     return []
   })
 
@@ -75,12 +75,12 @@ export const makeEndLost = Effect.fnUntraced(function* (
   const end = ({ asked, at, id, uses, ...worst }: Lost, known: typeof Charged.Type | undefined) => {
     const { answered, cost, tokens } = known ?? { cost: 0, tokens: 0, answered: 0 }
     const used = { cost: Math.max(cost, worst.cost), tokens: Math.max(tokens, worst.tokens) }
-    if (answered > 0) return settle({ id, uses, worst, used: { cost, tokens } })
+    if (answered > 0) return settle({ id, uses, used: { cost, tokens } })
     const rest = { cost: used.cost - cost, tokens: used.tokens - tokens }
     // If this process dies in between, the next finds the row, and does not enter it again.
     return ledger
       .record([lostRecord(id, at, asked, rest)])
-      .pipe(Effect.provideService(CurrentReservation, id), Effect.andThen(settle({ id, uses, worst, used })))
+      .pipe(Effect.provideService(CurrentReservation, id), Effect.andThen(settle({ id, uses, used })))
   }
 
   return Effect.gen(function* () {

@@ -15,6 +15,7 @@ import { type Amount, costLimit, type Limit, tokensLimit, type Use, useKey } fro
 
 /** The worst case of a call, which all of its limits must have room for. */
 export interface Reservation {
+  /** A known id adds to that reservation. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -79,14 +80,17 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
       room_cost = excluded.room_cost - budget_use.spent_cost - budget_use.reserved_cost,
       room_tokens = excluded.room_tokens - budget_use.spent_tokens - budget_use.reserved_tokens
     RETURNING owner`
-  const enter = (rows: ReadonlyArray<Reservation>) => sql`
+  // Also if another process took the known one over: it ends what the row holds then.
+  const enter = (rows: ReadonlyArray<Reservation>, which = sql`TRUE`) => sql`
     INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
-    SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows)}`
+    SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows)} WHERE ${which}
+    ON CONFLICT (id) DO UPDATE SET
+      cost = budget_reservations.cost + excluded.cost, tokens = budget_reservations.tokens + excluded.tokens`
 
   const takeAll = (rows: ReadonlyArray<Reservation>): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
     sql.onDialectOrElse({
       pg: () =>
-        sql`WITH taken AS (${addUp(rows)}), entered AS (${enter(rows)} WHERE EXISTS (SELECT 1 FROM taken))
+        sql`WITH taken AS (${addUp(rows)}), entered AS (${enter(rows, sql`EXISTS (SELECT 1 FROM taken)`)})
           SELECT 1 FROM taken LIMIT 1`,
       orElse: () => {
         const enterTaken = (taken: ReadonlyArray<unknown>): Effect.Effect<unknown, SqlError.SqlError> =>

@@ -1,16 +1,15 @@
 /** Settles reservations. Those that are ready at the same time share a statement. */
 import { Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { makeBatched } from "../batched.ts"
 import { type Columns, givenItems } from "../storedRows.ts"
 import { cappedSums } from "../routing/HourlySums.ts"
 import type { Amount, Use } from "./limits.ts"
 
-/** A reservation of `worst`, and what was used. */
+/** A reservation, and what was used of it. */
 export interface Settlement {
   readonly id: string
   readonly uses: ReadonlyArray<Use>
-  readonly worst: Amount
   readonly used: Amount
 }
 
@@ -26,8 +25,6 @@ const COLUMNS: Columns<UseSettlement> = {
   since: ["BIGINT", ({ use }) => use.since],
   spent_cost: ["BIGINT", ({ used }) => used.cost],
   spent_tokens: ["BIGINT", ({ used }) => used.tokens],
-  reserved_cost: ["BIGINT", ({ worst }) => -worst.cost],
-  reserved_tokens: ["BIGINT", ({ worst }) => -worst.tokens],
 }
 
 /** Returns a function that ends reservations of `holder`, and counts as spent what was used. It skips any other. */
@@ -41,31 +38,29 @@ export const makeSettle = Effect.fnUntraced(function* (holder: string) {
       .map((name) => `${name} = ${sum(`budget_use.${name}`, `excluded.${name}`)}`)
       .join(", "),
   )
-  const ended = (ids: ReadonlyArray<string>) => sql<{ id: string }>`
-    DELETE FROM budget_reservations WHERE holder = ${holder} AND id IN ${sql.in(ids)} RETURNING id`
-  /** Locks the rows in the order of `reserve.ts`, so that the two cannot deadlock. */
-  const addUp = (rows: ReadonlyArray<UseSettlement>, which = sql`TRUE`) => sql`
-    INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
-    SELECT owner, per, since, SUM(spent_cost), SUM(spent_tokens), SUM(reserved_cost), SUM(reserved_tokens), 0, 0
-    FROM ${given(rows)} WHERE ${which} GROUP BY owner, per, since ORDER BY owner, per, since
-    ON CONFLICT (owner, per, since) DO UPDATE SET ${spent},
-      reserved_cost = budget_use.reserved_cost + excluded.reserved_cost,
-      reserved_tokens = budget_use.reserved_tokens + excluded.reserved_tokens`
-
-  const settleAll = (settlements: ReadonlyArray<Settlement>): Effect.Effect<unknown, SqlError.SqlError> => {
-    const ids = settlements.map(({ id }) => id)
+  const endedBy = (settlements: ReadonlyArray<Settlement>) => sql`
+    DELETE FROM budget_reservations WHERE holder = ${holder} AND id IN ${sql.in(settlements.map(({ id }) => id))}`
+  /** Locks the rows in the order of `reserve.ts`, so that the two cannot deadlock. `ended` are the reservations' rows. */
+  const addUp = (settlements: ReadonlyArray<Settlement>, ended: Statement.Fragment, which = sql`TRUE`) => {
     const rows = settlements.flatMap((settlement) => settlement.uses.map((use) => ({ ...settlement, use })))
-    return sql.onDialectOrElse({
-      pg: () => sql`WITH ended AS (${ended(ids)}) ${addUp(rows, sql`id IN (SELECT id FROM ended)`)}`,
+    return sql`
+      INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
+      SELECT owner, per, since, SUM(spent_cost), SUM(spent_tokens), -SUM(ended.cost), -SUM(ended.tokens), 0, 0
+      FROM ${given(rows)} JOIN ${ended} AS ended ON ended.id = given.id
+      WHERE ${which} GROUP BY owner, per, since ORDER BY owner, per, since
+      ON CONFLICT (owner, per, since) DO UPDATE SET ${spent},
+        reserved_cost = budget_use.reserved_cost + excluded.reserved_cost,
+        reserved_tokens = budget_use.reserved_tokens + excluded.reserved_tokens`
+  }
+
+  const settleAll = (all: ReadonlyArray<Settlement>): Effect.Effect<unknown, SqlError.SqlError> =>
+    sql.onDialectOrElse({
+      pg: () => sql`WITH deleted AS (${endedBy(all)} RETURNING id, cost, tokens) ${addUp(all, sql`deleted`)}`,
       orElse: () =>
         sql.withTransaction(
-          Effect.flatMap(ended(ids), (found) => {
-            const known = new Set(found.map(({ id }) => id))
-            return addUp(rows.filter(({ id }) => known.has(id)))
-          }),
+          Effect.andThen(addUp(all, sql`budget_reservations`, sql`ended.holder = ${holder}`), endedBy(all)),
         ),
     })
-  }
 
   return yield* makeBatched<Settlement, Settlement>({ run: (all) => Effect.as(settleAll(all), all) })
 })

@@ -178,6 +178,29 @@ describeDatabases("budgets", (database) => {
     }),
   )
 
+  it.effect("charge a request that reserved more as the ledger says, if its process died after the answer", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ledger = yield* Ledger
+      const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
+      const dead = yield* start
+      const begun = yield* Deferred.make<void>()
+      const call = Effect.gen(function* () {
+        assert.isTrue(yield* (yield* ReserveMore)(amount(40)))
+        yield* Effect.orDie(ledger.record([callRecord({ at: 1, charged: { cost: 60, tokens: 0 } })]))
+        yield* Deferred.succeed(begun, undefined)
+        return yield* Effect.never
+      })
+      const plan = planned(amount(40), of("key", { per: "total", max_cost_micro_usd: 80 }))
+      yield* Effect.forkChild(dead.within(plan, call, () => amount(60)))
+      yield* Deferred.await(begun)
+      if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET holder = 'dead', until = 0`
+      yield* start
+      yield* onceLeft(0)
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 60, spent_tokens: 0, reserved_cost: 0 }])
+    }).pipe(Effect.provide(storage)),
+  )
+
   it.effect("end the reservations of a process that died: charged as the ledger says, or else as reserved", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
