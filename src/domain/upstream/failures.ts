@@ -131,6 +131,8 @@ export const failureRules = table<FailureRule>()({
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },
+  /** Beyond a limit of the body or of tokens per minute, so that a target with the same context may take it. */
+  "too-large": { ...elsewhere, code: "context-too-long" },
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
   /**

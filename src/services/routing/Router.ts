@@ -176,8 +176,10 @@ const makeCallFitting = (clock: Clock.Clock) => {
             const isOnlyShorter = dialect.form === known.form && dialect.otherLimit === known.otherLimit
             const isRefusal = ({ outcome }: Attempt) =>
               REFUSED.has(outcome) || (isOnlyShorter && outcome === "context-too-long")
-            const refused = (failed.error.attempts ?? []).filter(isRefusal).map(nameOf)
-            refusals.push(failed.error)
+            const attempts = failed.error.attempts ?? []
+            const refused = attempts.filter(isRefusal).map(nameOf)
+            // A prompt that leaves little of the context says nothing about others.
+            if (attempts.some(({ outcome }) => REFUSED.has(outcome))) refusals.push(failed.error)
             if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
             return Effect.tap(ask(route, dialect), ({ target }) =>
               refused.includes(nameOf(target)) ? noteDialect(target, namedIn(refusals, known, dialect)) : Effect.void,

@@ -28,7 +28,8 @@ export const targetFailureOf = (
   target: ModelTarget,
   failure: ProviderFailure | BulkheadFull | CircuitBreakerError,
 ): TargetFailure => {
-  const common = { provider: target.provider.id, contextTokens: target.contextTokens }
+  const isContextFull = failure._tag === "ProviderFailure" && failure.kind === "context-too-long"
+  const common = { provider: target.provider.id, contextTokens: isContextFull ? target.contextTokens : undefined }
   switch (failure._tag) {
     case "ProviderFailure": {
       const { code, failover: mayFailOver } = failureRules[failure.kind]

@@ -190,6 +190,7 @@ describe("a failure", () => {
     garbage: ["upstream-protocol", true],
     redirected: ["upstream-protocol", true],
     "context-too-long": ["context-too-long", true],
+    "too-large": ["context-too-long", true],
     unauthorized: ["upstream-unauthorized", true],
     "key-refused": ["tenant-key-refused", true],
     misconfigured: ["upstream-misconfigured", true],
@@ -241,6 +242,21 @@ describe("a failure", () => {
     }),
   )
 })
+
+it.effect("a request beyond a limit of one provider goes to another with the same context", () =>
+  Effect.gen(function* () {
+    const [first, second] = [scripted("provider1"), scripted("provider2")]
+    first.always([fails("too-large")])
+    const upstream = yield* upstreamOf([first, second])
+    const targets = (["provider1", "provider2"] as const).map((provider) => ({
+      provider,
+      model: "a",
+      contextTokens: 8000,
+    }))
+    const result = yield* passingTime(Effect.result(upstream.complete(ask({ targets }))))
+    assert.strictEqual(result._tag, "Success")
+  }),
+)
 
 describe("a context that is too long", () => {
   it.effect.each([

@@ -142,6 +142,14 @@ describe("token counts", () => {
     }),
   )
 
+  it.effect("do not include in the output what a gateway's cache read beside the prompt", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 368, completion_tokens: 19, total_tokens: 10_923, cache_read_input_tokens: 10_536 }
+      const { provider } = yield* canned("openai", () => json(chat(usage)))
+      assert.strictEqual((yield* provider.complete(REQUEST)).usage?.completion_tokens, 19)
+    }),
+  )
+
   it.effect("include the thoughts that Google's compatible interface counts in the total alone", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 }

@@ -69,7 +69,7 @@ const CONTEXT_MESSAGES: ReadonlyArray<RegExp> = [
   /(prompt|input) is too long|exceed(s|ed)? (the |your )?(available )?context|context (length|window|size|limit)/i,
   /maximum (prompt|input) length|(prompt|input) token count|too large for model with \d+ maximum context/i,
   /exceeded model token limit|range of input length should be|prompt exceeds max length|input tokens exceed/i,
-  /`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d|max_tokens must be at least 1, got -/i,
+  /`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d|max_tokens must be at least 1, got -(?!1\b)/i,
 ]
 
 /** OpenAI's words for a request that no wait makes fit its limit per minute; one that fits later has them, too. */
@@ -128,7 +128,7 @@ const ABILITY_MESSAGE =
   /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice|invalid `signature` in `thinking` block/i
 
 /** Only the provider that made a response can continue it. Servers say so with 400 or 404. */
-const RESPONSE_MESSAGE = /\bprevious_response_id\b|\bresponse with id \S{1,200} not found/i
+const RESPONSE_MESSAGE = /^invalid `?previous_response_id\b|\bresponse with id \S{1,200} not found/i
 
 /** OpenRouter's words with status 404 for a model that none of its servers offers with what the request needs. */
 const NO_ENDPOINT = /^no endpoints found that (support|can handle)\b/i
@@ -183,6 +183,8 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (named(FILTER_CODES)) return "content-filtered"
   if (named(MODEL_CODES)) return "unknown-model"
   if (named(ACCOUNT_CODES)) return "unauthorized"
+  // An MCP server that the caller named failed.
+  if (codes.includes("external_connector_error")) return "invalid-request"
   const ofRequest = status === undefined || REQUEST_STATUS.has(status)
   if (ofRequest) {
     const raw = (error.raw ?? "").slice(0, TELLING_CHARS)
@@ -198,11 +200,11 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
   if (UNAUTHORIZED_STATUS.has(status)) return "unauthorized"
   if (status === 404 || status === 410) return NO_ENDPOINT.test(message) ? "incapable" : "unknown-model"
-  if (status === 429) return neverFits(message) ? "context-too-long" : "rate-limited"
+  if (status === 429) return neverFits(message) ? "too-large" : "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"
   // 413 can only mean the size of the body, and another provider may accept larger ones.
-  if (status === 413) return "context-too-long"
+  if (status === 413) return "too-large"
   // No format has a success with this body.
   if (status < 400) return "garbage"
   return isAdapted(message, error) || !(named(ABILITY_CODES) || ABILITY_MESSAGE.test(message))

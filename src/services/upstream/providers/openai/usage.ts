@@ -15,9 +15,12 @@ export const usageOf = (value: unknown): Usage | null => {
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
   const reasoning = isObject(completion_tokens_details) ? completion_tokens_details["reasoning_tokens"] : undefined
-  // xAI counts reasoning beside the completion, which only the total shows. So does Google, without details.
+  // xAI counts reasoning beside the completion, which only the total shows. So does Google, without details. Some gateways
+  // count what the cache read or wrote beside the prompt.
   const beside = (wire.total_tokens ?? 0) - prompt_tokens - wire.completion_tokens
-  const completion_tokens = wire.completion_tokens + (beside > 0 && (!reasoning || reasoning === beside) ? beside : 0)
+  const isOfCache = "cache_read_input_tokens" in wire || "cache_creation_input_tokens" in wire
+  const isThought = beside > 0 && (reasoning ? reasoning === beside : !isOfCache)
+  const completion_tokens = wire.completion_tokens + (isThought ? beside : 0)
   const counts = {
     ...rest,
     prompt_tokens,
