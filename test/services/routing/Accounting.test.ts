@@ -49,6 +49,7 @@ const FREE: ReadonlySet<string> = new Set([
   "broken",
   "malformed",
   "context-too-long",
+  "too-large",
   "unknown-model",
   "unsupported",
   "misconfigured",

@@ -49,6 +49,7 @@ describe("retry", () => {
     "connect-timeout",
     "slow",
     "context-too-long",
+    "too-large",
     "unsupported",
     "unauthorized",
     "unknown-model",
