@@ -83,11 +83,13 @@ export class Spending {
     this.pricesOf = pricesOf
   }
 
-  /** What another call may take, beyond the rest of the reservation; zeros if that is still the worst case. */
+  /** What must be reserved again before another call, whose worst case ends with the allowance. */
   get missing(): Amount {
-    const { charged, reserved, worst = UNRESERVED } = this
+    const { allowance, calls, charged, reserved, worst = UNRESERVED } = this
     const missing = (of: keyof Amount) =>
-      reserved[of] === Infinity ? 0 : Math.max(0, sumOf(charged[of], worst[of]) - reserved[of])
+      reserved[of] === Infinity || calls >= allowance.calls
+        ? 0
+        : Math.max(0, Math.min(sumOf(charged[of], worst[of]), allowance[of]) - reserved[of])
     return { cost: missing("cost"), tokens: missing("tokens") }
   }
 

@@ -30,6 +30,24 @@ const delivering = (database: DatabaseLayer, network = networkTo("127.0.0.1/32")
     Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
   )
 
+/** Writes webhooks that nothing delivers yet. */
+const undelivered = (database: DatabaseLayer) => Layer.provideMerge(Webhooks.layer, services(database, { workers: 0 }))
+
+/** A receiver that always fails, another that works, and how often the first was asked before the second. */
+const brokenAndSound = Effect.gen(function* () {
+  let failures = 0
+  let before: number | undefined
+  const failing = yield* toolServer((_, response) => {
+    failures++
+    response.writeHead(500).end()
+  })
+  const receiver = yield* toolServer((_, response) => {
+    before ??= failures
+    response.writeHead(204).end()
+  })
+  return { failing, receiver, failuresBefore: () => before }
+})
+
 /** Cancels a new job with a webhook, of a new tenant by default. */
 const endOne = Effect.fnUntraced(function* (url: string, ofTenant?: TenantId) {
   const tenant = ofTenant ?? TenantId.make(SecureRandom.uuidV7Unsafe())
@@ -173,19 +191,9 @@ describeDatabases("a webhook", (database) => {
 
   it.live("of one tenant does not wait for another's long queue", () =>
     Effect.gen(function* () {
-      let failures = 0
-      let before: number | undefined
-      const failing = yield* toolServer((_, response) => {
-        failures++
-        response.writeHead(500).end()
-      })
-      const receiver = yield* toolServer((_, response) => {
-        before ??= failures
-        response.writeHead(204).end()
-      })
+      const { failing, failuresBefore, receiver } = yield* brokenAndSound
       const created = yield* database.create
-      // Without workers nothing is delivered yet.
-      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const waiting = yield* start(undelivered(created))
       const { id } = yield* use(waiting.context, endOne(failing.url))
       yield* use(waiting.context, repeat(id, 300))
       const { tenant, id: other } = yield* use(waiting.context, endOne(receiver.url))
@@ -196,26 +204,16 @@ describeDatabases("a webhook", (database) => {
         running.context,
         Effect.repeat(deliveryOf(tenant, other), { while: ({ status }) => status === "pending" }),
       )
-      assert.isAtMost(before ?? Infinity, 16)
+      assert.isAtMost(failuresBefore() ?? Infinity, 16)
       yield* running.stop
     }),
   )
 
   it.live("does not wait for the retries of its tenant's other receivers", () =>
     Effect.gen(function* () {
-      let failures = 0
-      let before: number | undefined
-      const failing = yield* toolServer((_, response) => {
-        failures++
-        response.writeHead(500).end()
-      })
-      const receiver = yield* toolServer((_, response) => {
-        before ??= failures
-        response.writeHead(204).end()
-      })
+      const { failing, failuresBefore, receiver } = yield* brokenAndSound
       const created = yield* database.create
-      // Without workers nothing is delivered yet.
-      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const waiting = yield* start(undelivered(created))
       const { id, tenant } = yield* use(waiting.context, endOne(failing.url))
       yield* use(waiting.context, repeat(id, 60))
       yield* use(
@@ -229,7 +227,7 @@ describeDatabases("a webhook", (database) => {
         running.context,
         Effect.repeat(deliveryOf(tenant, other.id), { while: ({ status }) => status === "pending" }),
       )
-      assert.isAtMost(before ?? Infinity, 4)
+      assert.isAtMost(failuresBefore() ?? Infinity, 4)
       yield* running.stop
     }),
   )
@@ -238,7 +236,7 @@ describeDatabases("a webhook", (database) => {
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
       const created = yield* database.create
-      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const waiting = yield* start(undelivered(created))
       const { id, tenant } = yield* use(waiting.context, endOne(receiver.url))
       yield* use(waiting.context, repeat(id, 40))
       yield* waiting.stop
@@ -256,7 +254,7 @@ describeDatabases("a webhook", (database) => {
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
       const created = yield* database.create
-      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const waiting = yield* start(undelivered(created))
       const ended = yield* Effect.forEach(Array.from({ length: 20 }), () => use(waiting.context, endOne(receiver.url)))
       const id = ended[0]?.id ?? ""
       yield* use(waiting.context, repeat(id, 200_000, "delivered"))

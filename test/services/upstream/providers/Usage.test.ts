@@ -144,9 +144,12 @@ describe("token counts", () => {
 
   it.effect("do not include in the output what a gateway's cache read beside the prompt", () =>
     Effect.gen(function* () {
-      const usage = { prompt_tokens: 368, completion_tokens: 19, total_tokens: 10_923, cache_read_input_tokens: 10_536 }
-      const { provider } = yield* canned("openai", () => json(chat(usage)))
-      assert.strictEqual((yield* provider.complete(REQUEST)).usage?.completion_tokens, 19)
+      const usage = { prompt_tokens: 368, completion_tokens: 19, total_tokens: 10_923 }
+      const cache = [{ cache_read_input_tokens: 10_536 }, { prompt_tokens_details: { cached_tokens: 10_536 } }]
+      for (const members of cache) {
+        const { provider } = yield* canned("openai", () => json(chat({ ...usage, ...members })))
+        assert.strictEqual((yield* provider.complete(REQUEST)).usage?.completion_tokens, 19)
+      }
     }),
   )
 

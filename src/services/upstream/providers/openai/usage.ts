@@ -15,10 +15,14 @@ export const usageOf = (value: unknown): Usage | null => {
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
   const reasoning = isObject(completion_tokens_details) ? completion_tokens_details["reasoning_tokens"] : undefined
+  const details = detailsOf(prompt_tokens_details, wire)
   // xAI counts reasoning beside the completion, which only the total shows. So does Google, without details. Some gateways
   // count what the cache read or wrote beside the prompt.
   const beside = (wire.total_tokens ?? 0) - prompt_tokens - wire.completion_tokens
-  const isOfCache = "cache_read_input_tokens" in wire || "cache_creation_input_tokens" in wire
+  const isOfCache =
+    "cache_read_input_tokens" in wire ||
+    "cache_creation_input_tokens" in wire ||
+    (isObject(details) && Number(details["cached_tokens"]) > prompt_tokens)
   const isThought = beside > 0 && (reasoning ? reasoning === beside : !isOfCache)
   const completion_tokens = wire.completion_tokens + (isThought ? beside : 0)
   const counts = {
@@ -27,7 +31,6 @@ export const usageOf = (value: unknown): Usage | null => {
     completion_tokens,
     total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
   }
-  const details = detailsOf(prompt_tokens_details, wire)
   // Details of an unknown shape must not cost the counts.
   return Option.getOrElse(
     decode({
