@@ -14,7 +14,7 @@ import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../sto
 import { spanned } from "../spans.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { LINE_COLUMNS, type Lines } from "./concurrency.ts"
-import { afterFailure } from "./delays.ts"
+import { afterFailure } from "./retryDelays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"

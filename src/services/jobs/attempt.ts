@@ -10,8 +10,8 @@ import { unavailable } from "../storedRows.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { TenantChanges } from "../TenantChanges.ts"
-import { AttemptFaults } from "./AttemptFaults.ts"
-import { INTERNAL, logDefect, logFailure, logSuccess, logWorkerFault, timedOut } from "./attemptFailures.ts"
+import { FailureCauses } from "./FailureCauses.ts"
+import { INTERNAL, logDefect, logFailure, logSuccess, logWorkerFault, timedOut } from "./attemptLog.ts"
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
@@ -43,7 +43,7 @@ export const makeAttempt = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const withHistory = makeWithHistory(yield* SqlClient.SqlClient)
   const { note } = yield* TenantChanges
-  const faults = new AttemptFaults()
+  const causes = new FailureCauses()
 
   /** Retries a write for one lease; after that the job may be another worker's. */
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
@@ -78,7 +78,7 @@ export const makeAttempt = Effect.gen(function* () {
     if (outcome === "parked") return yield* persistently(writes.release(lease))
     if (outcome === "timed-out") {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
-      yield* logFailure(faults, lease.job.id, problem)
+      yield* logFailure(causes, lease.job.id, problem)
       return yield* persistently(writes.end(lease, { status: "timed_out", problem }))
     }
     if ("until" in outcome) {
@@ -87,13 +87,13 @@ export const makeAttempt = Effect.gen(function* () {
     }
     if ("asking" in outcome) return yield* persistently(writes.ask(lease, outcome))
     if (Exit.isSuccess(outcome)) {
-      yield* logSuccess(faults, lease.job.id)
+      yield* logSuccess(causes, lease.job.id)
       return yield* persistently(writes.end(lease, { status: "completed", result: outcome.value }))
     }
     const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
-    yield* logFailure(faults, lease.job.id, problem)
+    yield* logFailure(causes, lease.job.id, problem)
     if (failure !== undefined && waitsForBudget(lease.job.options, failure)) {
       return yield* persistently(writes.release(lease, yield* budgetWait(failure)))
     }

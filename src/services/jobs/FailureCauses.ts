@@ -1,17 +1,17 @@
-/** The causes of failed attempts at jobs, to log when each begins and ends. */
+/** Causes of failed attempts at jobs. The begin and the end of a cause are logged, not each failure. */
 import { Duration } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"
 import { makeRepeats, REPEAT } from "../upstream/Faults.ts"
 
-/** The most jobs that are remembered for a cause. */
+/** Most jobs remembered per cause. */
 const REMEMBERED = 100
 
-/** A cause, from its first failure until it is over. Times are in milliseconds since the epoch. */
+/** A cause between its first failure and its end. Times are in milliseconds since the epoch. */
 interface Cause {
   readonly since: number
   latest: number
   failed: number
-  /** Some of the jobs that failed, and may be retried. */
+  /** Up to {@link REMEMBERED} of the jobs that failed. */
   readonly jobs: Set<JobId>
 }
 
@@ -21,12 +21,12 @@ interface Ended {
   readonly after_s: number
 }
 
-export class AttemptFaults {
-  /** By the code of the problem, of which there are few. Causes whose beginning was logged. */
+export class FailureCauses {
+  /** Causes whose begin was logged, by problem code. */
   private readonly causes = new Map<string, Cause>()
   private readonly isDueAt = makeRepeats()
 
-  /** Notes a failed attempt. Returns whether its cause begins, and was not logged for a while. */
+  /** Notes a failed attempt. Returns whether to log that its cause begins: at most once per {@link REPEAT}. */
   failed(job: JobId, code: string, now: number): boolean {
     const known = this.causes.get(code)
     if (known !== undefined) {
@@ -40,7 +40,7 @@ export class AttemptFaults {
     return true
   }
 
-  /** Notes a successful attempt. Returns the causes that are over: this job had failed for them, or none did for a while. */
+  /** Notes a successful attempt. Returns the causes that ended: this job had failed by them, or no job has for {@link REPEAT}. */
   succeeded(job: JobId, now: number): ReadonlyArray<Ended> {
     const ended = [...this.causes].filter(
       ([, { jobs, latest }]) => jobs.has(job) || now - latest >= Duration.toMillis(REPEAT),

@@ -1,4 +1,4 @@
-/** Problems and log lines of failed attempts. Log lines never hold messages, which may quote the task. */
+/** Log lines of failed attempts, which never quote messages: these may quote the task. Also problems that have no other cause. */
 import { Cause, Clock, Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"
@@ -6,7 +6,7 @@ import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
 import { databaseFailed, databaseReason } from "../storedRows.ts"
-import type { AttemptFaults } from "./AttemptFaults.ts"
+import type { FailureCauses } from "./FailureCauses.ts"
 
 export const INTERNAL = makeProblem({
   code: "internal",
@@ -24,24 +24,24 @@ export const timedOut = (seconds: number): Problem =>
     retryable: false,
   })
 
-/** Logs a failed attempt when its cause begins; others are for debugging. */
-export const logFailure = (faults: AttemptFaults, job: JobId, { code }: Problem) =>
+/** Logs a failed attempt at info level if its cause begins with it, otherwise at debug level. */
+export const logFailure = (causes: FailureCauses, job: JobId, { code }: Problem) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.logWithLevel(faults.failed(job, code, now) ? "Info" : "Debug")("an attempt at a job failed").pipe(
+    Effect.logWithLevel(causes.failed(job, code, now) ? "Info" : "Debug")("an attempt at a job failed").pipe(
       Effect.annotateLogs({ code }),
     ),
   )
 
-export const logSuccess = (faults: AttemptFaults, job: JobId) =>
+export const logSuccess = (causes: FailureCauses, job: JobId) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.forEach(
-      faults.succeeded(job, now),
+      causes.succeeded(job, now),
       (ended) => Effect.logInfo("attempts at jobs succeed again").pipe(Effect.annotateLogs({ ...ended })),
       { discard: true },
     ),
   )
 
-/** Logs why a worker could not go on. `StorageUnavailable` was logged where the query failed. */
+/** Logs why a worker could not continue. `StorageUnavailable` was already logged where the query failed. */
 export const logWorkerFault = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   if (error instanceof StorageUnavailable) return Effect.void
