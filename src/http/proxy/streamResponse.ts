@@ -1,4 +1,4 @@
-/** Writes to a Node stream, so that a due frame goes out from the clock's callback without waking a fiber. */
+/** The response of a sealed stream: a Node stream, so that the timer's callback can write a due frame without waking a fiber. */
 import { Readable } from "node:stream"
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -21,15 +21,15 @@ const renderSealedEvent = (event: SealedEvent): string =>
         `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
       )
 
-/** The response of a sealed stream. If the reader is slow, at most the last write waits for the connection. */
+/** If the reader is slow, at most one write waits for the connection. */
 export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedReply, { readonly _tag: "Stream" }>) {
   const clock = yield* Clock.Clock
   let lastSent = momentOf(clock)
   let isReady = false
-  let goOn: (() => void) | undefined
+  let sendMore: (() => void) | undefined
   const read = () => {
     isReady = true
-    goOn?.()
+    sendMore?.()
   }
   const body = new Readable({ highWaterMark: 1, read })
   const push = (text: string | null): void => {
@@ -38,7 +38,7 @@ export const streamResponse = Effect.fnUntraced(function* (answer: Extract<Seale
     body.push(text, "latin1")
   }
   push(renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`))
-  goOn = yield* answer.begin({
+  sendMore = yield* answer.begin({
     isReady: () => isReady,
     write: (events) => push(events.map(renderSealedEvent).join("")),
     end: () => push(null),

@@ -51,8 +51,8 @@ export interface Opened {
   readonly request: SealedContent
   /** Overwrites the request and releases its memory. */
   readonly forget: () => void
-  /** Notes that the sender may be served, and whether its credential identifies it. */
-  readonly admit: (isKnown: boolean) => void
+  /** Notes that the credential was accepted. `isKnown`: it identifies the caller. */
+  readonly noteAccepted: (isKnown: boolean) => void
   /** Seals the response; its keys are overwritten when the scope closes. */
   readonly sealer: ResponseSealer
 }
@@ -127,7 +127,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       receivedAt: Math.max(receivedAt, session.begunAt),
       request,
       forget: makeForget(held),
-      admit: makeAdmit(sessions, session, claim),
+      noteAccepted: makeNoteAccepted(sessions, session, claim),
       sealer,
     }
   })
@@ -162,10 +162,10 @@ const forget = (held: Held): void => {
 }
 
 // At the top level for the same reason as `overwrite`.
-const makeAdmit =
-  (sessions: Sessions["Service"], session: Session, claim: string): Opened["admit"] =>
+const makeNoteAccepted =
+  (sessions: Sessions["Service"], session: Session, claim: string): Opened["noteAccepted"] =>
   (isKnown) =>
-    sessions.admit(session, claim, isKnown)
+    sessions.noteAccepted(session, claim, isKnown)
 
 const METRIC_REASON = {
   SessionGone: "session-gone",

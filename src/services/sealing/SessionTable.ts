@@ -97,7 +97,7 @@ export class SessionTable {
   }
 
   /** Notes that the session served a caller. The claim of a known caller no longer counts for its source. */
-  admit(id: string, request: string, isKnown: boolean): void {
+  noteAccepted(id: string, request: string, isKnown: boolean): void {
     this.idle.delete(id)
     const claimed = this.known.get(id)?.claimed
     const source = claimed?.get(request)

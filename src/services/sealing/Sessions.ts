@@ -60,10 +60,10 @@ export class Sessions extends Context.Service<
       source: string,
     ) => Effect.Effect<Session, SessionGone | Replayed>
     /**
-     * Notes that the sender of a claimed request may be served, so that the session is evicted later. If its credential
-     * identifies the sender, the claim no longer counts for its source.
+     * Notes that the credential of a claimed request was accepted, so that the session is evicted later than unused ones.
+     * If the credential identifies the caller (`isKnown`), the claim no longer counts for its source.
      */
-    readonly admit: (session: Session, request: string, isKnown: boolean) => void
+    readonly noteAccepted: (session: Session, request: string, isKnown: boolean) => void
     readonly live: Effect.Effect<number>
   }
 >()("sealgate/services/sealing/Sessions") {
@@ -92,7 +92,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
       }),
     find: (id, request, source) => Clock.clockWith((clock) => orFail(table.find(id, request, source, clock))),
     claim: ({ id }, request, source) => Clock.clockWith((clock) => orFail(table.claim(id, request, source, clock))),
-    admit: ({ id }, request, isKnown) => table.admit(id, request, isKnown),
+    noteAccepted: ({ id }, request, isKnown) => table.noteAccepted(id, request, isKnown),
     live: Effect.sync(() => table.size),
   })
 })

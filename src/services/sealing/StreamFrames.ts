@@ -25,7 +25,7 @@ export interface Outcome {
 export const COMPLETE: Outcome = { status: "complete" }
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
-/** Most frames that are sealed at once after the transport was not ready. */
+/** Most frames sealed in one go when the transport becomes ready again. */
 const MOST_AT_ONCE = 64
 
 /** Consecutive ticks with the same payload. */
@@ -81,7 +81,7 @@ export class StreamFrames {
     this.outcome = COMPLETE
   }
 
-  /** Whether more may be read from the provider. An unpaced stream has a frame for each arrival. */
+  /** Whether more may be read from the provider. Unpaced, each arrival is sealed before the next is read. */
   get hasRoom(): boolean {
     return this.isPaced ? this.backlog.size + this.dueBytes <= FULL : this.backlog.isEmpty
   }
@@ -93,7 +93,7 @@ export class StreamFrames {
       : this.outcome !== undefined && this.backlog.isEmpty
   }
 
-  /** Fixes the payload of this tick's frame, or ends the stream. It depends on what has arrived, never on the transport. */
+  /** Decides this tick's frame: a payload, or the final one. Depends on what has arrived, never on the transport. */
   tick(): void {
     if (this.finalTickCame) return
     if (this.outcome !== undefined && this.backlog.isEmpty && this.seq + this.due.length > 0) {

@@ -29,7 +29,7 @@ const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
 const isProvider = Schema.is(ProviderId)
 
-/** The members that can be read even from an invalid request, and the check that gives the request or its refusal. */
+/** An opened request: members that can be read even if it is invalid, and the check of the rest. */
 export interface ReadRequest {
   readonly requestId: string | null
   readonly form: Form
@@ -60,10 +60,10 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
-/** Identifies the caller by its credential. A refusal counts against the source. */
+/** Identifies the caller by its credential. A refused credential counts against the source. */
 const identify = ({ callers }: CallerChecks, opened: Opened) =>
   Effect.tap(callers.identify(fromUtf8(opened.request.credential)), (caller) =>
-    Effect.sync(() => opened.admit(caller !== undefined)),
+    Effect.sync(() => opened.noteAccepted(caller !== undefined)),
   )
 
 /** Refuses an invalid credential, a used request id and a caller over its limits. `key` identifies the caller. */
@@ -91,7 +91,7 @@ const checkCaller = Effect.fnUntraced(function* (checks: CallerChecks, opened: O
 })
 
 interface Payload {
-  /** Its value; of a body that is an object, only the members that every API is checked for. */
+  /** The parsed payload. If its `body` is an object, only the members that are checked for every API are parsed. */
   readonly value: unknown
   /** The bytes of the member `body`, if it is an object. */
   readonly body: RawObject | undefined

@@ -14,7 +14,7 @@ import type { Opened } from "./RequestOpener.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 
-/** The frame of the answer, `null` without one, and the end record. */
+/** The frames of the answer (JSON `null` if there is none) and of the end record. */
 export type Frames = readonly [answer: Bytes, end: Bytes]
 
 interface CompleteServices {

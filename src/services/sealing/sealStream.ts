@@ -13,7 +13,7 @@ import { sealedResponses } from "./SealingMetrics.ts"
 import { COMPLETE, type SealedEvent, StreamFrames } from "./StreamFrames.ts"
 
 export interface Outlet {
-  /** Whether the last write was passed on. Until then nothing more is sealed. */
+  /** Whether the last write was passed on. Nothing more is sealed until it was. */
   readonly isReady: () => boolean
   readonly write: (events: ReadonlyArray<SealedEvent>) => void
   /** Ends the stream after the last write. */
@@ -29,8 +29,8 @@ interface StreamServices {
 }
 
 /**
- * Calls `call` every `pace` milliseconds until `isOver` or the scope closes, and again for each tick that is late. Returns a
- * function that makes the calls which are due by now.
+ * Calls `call` every `pace` milliseconds until `isOver` or the scope closes. Late ticks are made up for, one call each.
+ * Returns a function that makes all overdue calls now.
  */
 const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
   Effect.suspend(() => {
@@ -56,11 +56,11 @@ const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => b
   })
 
 /**
- * Registers the scope's cleanup, and returns the effect that begins to serve. That effect returns a function to call
- * whenever the outlet becomes ready. Every stream ends with an end record, also after a failure or a shutdown; one whose
- * scope closes first is counted as abandoned. `answered` is called once no provider will be called again.
+ * Returns a function that begins the stream. It takes the outlet and returns a function to call whenever the outlet
+ * becomes ready again. Every stream ends with an end record, also after a failure or a shutdown; if the scope closes
+ * first, it is counted as abandoned. `answered` is called once no provider will be called again.
  *
- * Frames are sealed and written by the timer's call or on a piece's arrival, without waking a fiber for each token.
+ * The timer's callback (paced) or an arriving piece (unpaced) seals and writes frames: no fiber wakes for each token.
  */
 export const sealStream = Effect.fnUntraced(function* (
   services: StreamServices,
@@ -88,7 +88,7 @@ export const sealStream = Effect.fnUntraced(function* (
         const next = frames.next()
         if (next.length === 0) return
         outlet.write(next)
-        // Last, because the fiber that waits for it continues at once.
+        // After the write, because the fiber that waits for room resumes within this call.
         if (frames.hasRoom) room.openUnsafe()
       }
     })
@@ -100,7 +100,7 @@ export const sealStream = Effect.fnUntraced(function* (
     const catchUp = frames.isPaced
       ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded || hasFailed())
       : undefined
-    /** Takes what arrived. It belongs to the next tick, also if the process was too busy for those before. */
+    /** Makes the overdue ticks first: an event belongs to the tick after its arrival, however busy the process was. */
     const arrive = (take: () => void): void => {
       catchUp?.()
       take()
@@ -124,7 +124,7 @@ export const sealStream = Effect.fnUntraced(function* (
       Effect.forkScoped,
     )
     const abort = Effect.gen(function* () {
-      // The receipt names the provider called last, which is certain only after the interruption.
+      // First, because the receipt names the provider called last, and until here another may be called.
       yield* Fiber.interrupt(serving)
       if (frames.hasEnded || hasFailed()) return
       orFail(() => frames.stop())()

@@ -185,7 +185,7 @@ describe("sessions", () => {
   const admitted = Effect.fnUntraced(function* (id: string, enc: string, isKnown: boolean, source = HERE) {
     const sessions = yield* Sessions
     const session = yield* sessions.find(id, enc, source)
-    sessions.admit(yield* sessions.claim(session, enc, source), enc, isKnown)
+    sessions.noteAccepted(yield* sessions.claim(session, enc, source), enc, isKnown)
   })
 
   it.effect("remember claims until they would have expired, and refuse requests beyond that memory", () =>

@@ -160,7 +160,7 @@ it.effect(
           request,
         })
         const asked = yield* readRequest(
-          { sessionId: "", receivedAt: 0, request, forget: () => undefined, admit: () => undefined, sealer },
+          { sessionId: "", receivedAt: 0, request, forget: () => undefined, noteAccepted: () => undefined, sealer },
           admission,
         )
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")

@@ -20,7 +20,7 @@ const read = Effect.fnUntraced(function* (text: string) {
   assert(secret && enc && responseNonce && requestHash)
   const sealer = new ResponseSealer({ secret, enc, responseNonce, requestHash, request })
   const nothing = () => undefined
-  const opened = { sessionId: "", receivedAt: 0, request, forget: nothing, admit: nothing, sealer }
+  const opened = { sessionId: "", receivedAt: 0, request, forget: nothing, noteAccepted: nothing, sealer }
   return yield* readRequest(opened, admission)
 })
 
