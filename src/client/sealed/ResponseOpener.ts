@@ -144,7 +144,7 @@ export class ResponseOpener {
     const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
     this.must(receipt.iss === this.sent.session.kid, "was signed by another identity than the session")
     this.must(receipt.session_id === this.sent.session.id, "is about another session")
-    // If the proxy could not read the request, it does not know the request's id.
+    // A proxy that could not read the request does not know its id.
     const isUnread = receipt.jti === null && status === "failed"
     this.must(receipt.jti === this.sent.requestId || isUnread, "is about another request")
     this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")

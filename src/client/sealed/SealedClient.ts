@@ -144,14 +144,14 @@ export class SealedClient {
     const text = jsonText(body, false)
     for (let mayRenew = true; ; mayRenew = false) {
       const { response, sent } = await this.send(api, text, "complete", options)
-      const body = await readAnswer(response, options.signal)
+      const sealed = await readAnswer(response, options.signal)
       const opener = await ResponseOpener.begin(
         sent,
         this.keys,
         { form: "complete", onFrame: options.onFrame },
-        string(body, "response_nonce"),
+        string(sealed, "response_nonce"),
       )
-      const [answer, last, ...more] = strings(body, "frames")
+      const [answer, last, ...more] = strings(sealed, "frames")
       if (answer === undefined || last === undefined || more.length > 0) {
         throw new Tampered("A complete answer has exactly two frames.")
       }
@@ -188,11 +188,12 @@ export class SealedClient {
     options: RequestOptions,
   ): Promise<SealedStream<Chunk, End>> {
     const text = jsonText(body, true)
-    const asked = apiOf(api).stream?.restart === false ? { restart: false, ...options } : options
-    const first = await this.sendStream(api, text, asked)
+    // Unless the caller says otherwise, no restarts in APIs whose agents act on partial output.
+    const all = apiOf(api).stream?.restart === false ? { restart: false, ...options } : options
+    const first = await this.sendStream(api, text, all)
     const renew = (error: SealgateError) =>
-      this.isRenewable(error, first.sent, asked) ? this.sendStream(api, text, asked) : undefined
-    return new SealedStream(first, join, { ...asked, renew })
+      this.isRenewable(error, first.sent, all) ? this.sendStream(api, text, all) : undefined
+    return new SealedStream(first, join, { ...all, renew })
   }
 
   private async sendStream(api: ApiName, body: string, options: RequestOptions) {
@@ -215,8 +216,8 @@ export class SealedClient {
   }
 
   /**
-   * Whether to seal a stale request again: the clocks drifted apart, and no provider was called. The request used up its id,
-   * so not if the caller gave one id.
+   * Whether to seal a refused request again. Only if it was stale: the clocks drifted apart, and no provider was called. Not
+   * if the caller gave a fixed id, because the proxy accepts an id once.
    */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
@@ -225,8 +226,8 @@ export class SealedClient {
   }
 
   /**
-   * Seals and sends a request. If the proxy has ended the session or is draining, it did not serve the request: seals it once
-   * more in a new session, under the same id.
+   * Seals and sends a request. If the proxy has ended the session or is draining, it did not serve the request, so the
+   * request is sealed once more in a new session, under the same id.
    */
   private async send(
     api: ApiName,
@@ -241,7 +242,8 @@ export class SealedClient {
     for (;;) {
       const session = await this.takeSession(signal)
       const now = Date.now() + session.clockOffset
-      // The proxy remembers ids a little longer than the session lasts. An attacker must not delay the new session beyond that.
+      // The proxy forgets ids soon after the session's end. Later, an attacker who delayed the new session could get the
+      // request served twice.
       if (refused !== undefined && now > refused.anewUntil) throw refused.error
       const head = JSON.stringify({
         request_id: id,
@@ -264,7 +266,7 @@ export class SealedClient {
     }
   }
 
-  /** Takes one request from a session. Concurrent requests share its beginning, so no caller's signal cancels it. */
+  /** Takes one request from the session, or begins one. Concurrent callers share the new session, so no signal cancels it. */
   private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
     while (this.session === undefined || !isUsable(this.session)) {
       this.beginning ??= this.begin()
@@ -298,14 +300,14 @@ export class SealedClient {
     const keys = new Map([...this.keys, [kid, publicKey]])
     const offered = await verifySession(attestation, keys, request, now)
     const session = this.prover === undefined ? offered : await this.prover.prove(offered)
-    // Trust the key only now that a valid signature shows who holds it, and evidence which code.
+    // Trusts the key only after its signature, and the evidence if there is a policy, were verified.
     this.keys = keys
     if (this.pinned.length === 0 && this.trustOnFirstUse) this.pinned = [session.kid]
     this.session = session
   }
 }
 
-/** The JSON text of a request. Text is parsed, because unless it is one object it could add members to the payload. */
+/** The JSON text of a request. Text must parse to one object: other text could add members to the payload. */
 const jsonText = (body: RequestBody, streamed: boolean): string => {
   const parsed: unknown = typeof body === "string" ? parseJson(body) : body
   if (!isObject(parsed)) throw new TypeError("The body is neither an object nor the JSON text of one.")
@@ -321,7 +323,7 @@ const jsonText = (body: RequestBody, streamed: boolean): string => {
 const isUsable = (session: ClientSession): boolean =>
   session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
 
-/** Marks an error from before sealing as not served, and throws it again. */
+/** Marks an error from before sealing as "not served", and rethrows it. */
 const nothingSealed = (error: unknown): never => {
   if (error instanceof SealgateError) Object.assign(error, { mayHaveBeenServed: false })
   throw error

@@ -82,7 +82,7 @@ interface OpenStream {
   readonly events: Events
 }
 
-/** Parts of a stream that a restart or a renewed stream replaces. */
+/** State that a restart or a renewed stream replaces. */
 interface Reading<Chunk, End> {
   open: OpenStream
   joined: Join<Chunk, End>
@@ -96,7 +96,7 @@ interface StreamOptions {
   readonly renew?: (error: SealgateError) => Promise<OpenStream> | undefined
 }
 
-/** Makes `return` call `close`, too: a generator that was never started runs no `finally`. */
+/** Makes `return` also call `close`, because a generator that never started runs no `finally`. */
 const closing = <Part>(parts: AsyncGenerator<Part>, close: () => Promise<void>): AsyncGenerator<Part> => {
   const leave = parts.return.bind(parts)
   parts.return = async (value) => {

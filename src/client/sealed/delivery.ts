@@ -1,6 +1,6 @@
 /**
- * Delivers a sealed request. If it is unknown whether the request was served, as after a broken connection, sends the same
- * bytes once more: a proxy never serves them twice (sealed protocol §7).
+ * Delivers a sealed request. If it is unknown whether the request was served, as after a broken connection, the same bytes
+ * are sent once more: a proxy never serves them twice (sealed protocol §7).
  */
 import { ROUTE_HEADER, routeOf } from "../../domain/protocol/routingTag.ts"
 import { problemFrom } from "../verification/decode.ts"
@@ -9,7 +9,6 @@ import type { SentRequest } from "./sealRequest.ts"
 import type { HttpResponse } from "../transport/httpTypes.ts"
 import { readRefusal, type Transport } from "../transport/transport.ts"
 
-/** The outcome of a request. */
 type Delivered = { readonly type: "answer"; readonly response: HttpResponse } | Undelivered
 
 /** No sealed answer came back. */

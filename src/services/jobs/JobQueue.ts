@@ -37,13 +37,13 @@ export class JobQueue extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Lease>, StorageUnavailable>
     /**
      * Puts back the jobs of dead workers. A job that killed several workers in a row is delayed and in the end fails.
-     * `own` are the jobs of this process, whose workers live: their leases seem to have run out if the clock was set
-     * forward or this process stood still.
+     * Skips `own`, the jobs that this process works on: their leases can look expired although their workers live, after
+     * the clock was set forward or this process was suspended.
      */
     readonly requeueAbandoned: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
-    /** Gives free places to the jobs in these lines, once the transaction commits. */
+    /** Gives free places to the first jobs of these lines, once the transaction commits. */
     readonly admit: (lines: Lines) => Effect.Effect<void>
-    /** Applies the cap that a caller's key has now to its open jobs; those that have begun go on. */
+    /** Applies the present cap of a caller's key to its open jobs. Jobs that have begun continue. */
     readonly cap: (tenant: TenantId, key: KeyId) => Effect.Effect<void, StorageUnavailable>
     /** Announces a due job to this process once the transaction commits. Other processes find it when they poll. */
     readonly wake: Effect.Effect<void>
@@ -61,7 +61,7 @@ export class JobQueue extends Context.Service<
       const now = databaseTime(sql)
       const columns = sql.literal(WORK_COLUMNS)
 
-      // The embedded database has one process: every lease from before its start is that of a dead worker.
+      // The embedded database has one process, so a lease from before its start belongs to a dead worker.
       yield* sql.onDialectOrElse({
         sqlite: () => sql`UPDATE jobs SET due_at = 0 WHERE status = 'running' AND finished_at IS NULL`,
         orElse: () => Effect.void,
@@ -98,7 +98,7 @@ export class JobQueue extends Context.Service<
           orElse: () => sql<{ id: string }>`WITH RECURSIVE ${next}
             UPDATE jobs ${taken} WHERE id IN (SELECT id FROM due) RETURNING ${columns}`,
         })
-        // A job that cannot be read waits until its lease runs out, like that of a worker that died.
+        // A job that cannot be read stays claimed until its lease runs out, as if its worker had died.
         const jobs = (yield* rowByRow(claimed, readWork)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
         lastServed = jobs.at(-1)?.tenant ?? lastServed
         const steps = yield* finishedSteps(jobs.flatMap(({ id, last_event }) => (last_event > 0 ? id : [])))

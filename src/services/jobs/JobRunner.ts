@@ -24,11 +24,11 @@ export const layerJobRunner = Layer.effectDiscard(
     if (settings.workers === 0) return
     const running = yield* makeRunningJobs
     const workers = yield* Scope.fork(yield* Scope.Scope)
-    // A job that is claimed while `requeueAbandoned` runs is not among its `own`, and would be taken for a dead worker's.
+    // One at a time, because `requeueAbandoned` would take a job that is claimed meanwhile for a dead worker's.
     const oneAtATime = (yield* Semaphore.make(1)).withPermit
     const claim = oneAtATime(yield* makeClaim(running, workers))
 
-    /** Claims whenever a job may be due: it was enqueued, a worker is free again, or the poll below says so. */
+    /** Claims whenever a job may be due: when one was enqueued, a worker became free, or the poll below woke the queue. */
     const claimForever = claim.pipe(
       Effect.andThen(queue.woken),
       Effect.catchCause((cause) =>
@@ -41,7 +41,7 @@ export const layerJobRunner = Layer.effectDiscard(
     const requeueAbandoned = oneAtATime(Effect.suspend(() => queue.requeueAbandoned(running.ids())))
     const poll = Effect.ensuring(requeueAbandoned, queue.wake)
     const { expire } = yield* makePersonAnswers
-    // Retries soon: a database that is back must hear of a living worker before its lease runs out.
+    // Retries every second while the database is away, so that leases are renewed before they run out.
     const renew = Effect.repeat(running.checkAll, {
       until: (hasAnswered) => hasAnswered,
       schedule: Schedule.spaced(RENEW_AGAIN),
@@ -67,7 +67,7 @@ const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof ma
   const queue = yield* JobQueue
   const settings = yield* JobSettings
   const attempt = yield* makeAttempt
-  /** Whether due jobs may be left for the next worker that becomes free: true until a claim shows that none are. */
+  /** Whether due jobs may wait for a worker: the last claim filled all free workers, or a tenant has all that it may have. */
   let mayHaveMore = false
 
   return Effect.gen(function* () {
@@ -81,7 +81,7 @@ const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof ma
     for (const lease of claimed) countTenant(perTenant, lease)
     mayHaveMore = claimed.length === free || [...perTenant.values()].some((jobs) => jobs >= settings.workersPerTenant)
     const jobs = claimed.map(running.add)
-    // A job that was stopped during the claim may be among the claimed ones.
+    // A stop signal that came during the claim found no running job, so the claimed ones are checked.
     if (running.stopSignals() !== stopSignals) yield* Effect.forkIn(running.check(jobs), workers)
     for (const job of jobs) {
       const leave = Effect.suspend(() => {

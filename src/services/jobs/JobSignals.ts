@@ -4,13 +4,16 @@ import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"
 import { KeyedSets } from "../KeyedSets.ts"
 
-/** How often waiters look without a signal. */
+/** How often waiters check without a signal. */
 const SAFETY_POLL = Duration.seconds(5)
 
 /**
- * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower, which
- * asks for `more` of a step's text; `begun` announces a step, and whether its text is sent; `text` brings a piece of it.
- * `followed` announces a follower of a `tenant`, of which something changed. None has spaces.
+ * - `changed`, `ended`, `stopped`: a step of the job finished, the job ended, its worker must stop.
+ * - `watched`: a follower of the job came. It asks for `more` of a step's text.
+ * - `begun`, `text`: a step began, with or without its text being sent; a piece of the text.
+ * - `followed`, `tenant`: a follower of the tenant came; something of the tenant changed.
+ *
+ * Topics contain no spaces.
  */
 export type Topic =
   | `changed:${JobId}`

@@ -15,8 +15,8 @@ import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 
 /**
- * `gone`: the job is no longer this worker's. `parked`: no step may begin any more, and none is running; with a time, it goes
- * on then. A question: the job waits for a person.
+ * Why a program leaves its worker before its end. `gone`: the job is no longer this worker's. `parked`: no step may begin
+ * any more, and none is running. `until`: the same, and the program continues at that time. A question: a person must answer.
  */
 export type Left = "gone" | "parked" | { readonly until: number } | AskedQuestion
 
@@ -26,7 +26,7 @@ export interface StepsOptions {
   readonly draining: Effect.Effect<boolean>
   /** Stores a step; `false` when the job is no longer this worker's. */
   readonly record: (step: FinishedStep) => Effect.Effect<boolean, StorageUnavailable>
-  /** Interrupts the program, for this reason; a failure if a step could not be stored. */
+  /** Interrupts the program and says why. Fails if a step could not be stored. */
   readonly leave: (why: Exit.Exit<Left, StorageUnavailable>) => void
   readonly clock: Clock.Clock
 }
@@ -57,7 +57,7 @@ export const makeSteps = ({
   })
 
   const run = <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) =>
-    // Uninterruptible after the call: its outcome is paid for, and so stored even if the job is being interrupted.
+    // Uninterruptible after the call: its outcome is paid for, so it is stored even if the job is being interrupted.
     Effect.uninterruptibleMask(
       Effect.fnUntraced(
         function* (restore) {
@@ -114,11 +114,11 @@ const failureOf = (cause: Cause.Cause<unknown>): JobFailure | undefined => {
   return error instanceof JobFailure ? error : undefined
 }
 
-/** Whether a job with these options waits after this failure until its budgets leave more. */
+/** Whether a job with these options waits after this failure until its budgets have room again. */
 export const waitsForBudget = ({ on_budget }: JobOptions, { problem, renewsAt }: JobFailure): boolean =>
   on_budget === "wait" && (problem.code === BUDGET_RESERVED || renewsAt !== undefined)
 
-/** Whether a failed step leaves no trace: a job that waits for a budget may look thousands of times a day. */
+/** Whether a failed step is not stored: a job that waits for a budget may try its step thousands of times a day. */
 const isUnrecorded = (options: JobOptions, cause: Cause.Cause<unknown>): boolean => {
   const failure = failureOf(cause)
   const waits = failure !== undefined && failure.call === undefined && waitsForBudget(options, failure)

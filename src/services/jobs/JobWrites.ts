@@ -81,7 +81,7 @@ export class JobWrites extends Context.Service<
           const left = Duration.subtract(settings.retryFor, failingFor)
           const mayHelp = isFault ? faults === 0 : problem.retryable
           if (!mayHelp || !Duration.isPositive(left)) return yield* end(lease, { status: "failed", problem })
-          // The last attempt is made when `retryFor` is over, not before.
+          // The last attempt begins exactly when `retryFor` is over.
           const delay = Duration.min(yield* afterFailure(settings, failingFor, retryAfter), left)
           const rows = yield* sql`
             UPDATE jobs SET status = 'queued', attempt = attempt + 1, crashes = 0, lease = NULL,
@@ -96,7 +96,7 @@ export class JobWrites extends Context.Service<
         ask: yield* makeAsk,
 
         release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero, waitsFor = "budget") {
-          // After a wait, earlier failures and crashes say nothing.
+          // After a wait, earlier failures and crashes no longer count.
           const afresh = Duration.isPositive(wait) ? sql`failing_since = NULL, crashes = 0,` : sql``
           const rows = yield* sql`
             UPDATE jobs SET status = 'queued', lease = NULL, ${afresh} due_at = ${now} + ${Math.ceil(Duration.toMillis(wait))},
@@ -182,7 +182,7 @@ const makeAsk = Effect.gen(function* () {
   const outbox = makeOutbox(sql)
   const write = Effect.fnUntraced(function* (lease: Lease, asked: AskedQuestion) {
     const question = yield* makeQuestion(asked)
-    // The event has an id, so that a stream that is resumed does not repeat it.
+    // A question gets an event id, so that a resumed stream does not repeat it.
     const rows = yield* sql<{ id: JobId }>`
       UPDATE jobs SET status = 'input_required', lease = NULL, crashes = 0, failing_since = NULL,
         ran_ms = ${yield* ranMs(lease)}, question = ${yield* encodeQuestion(question)},

@@ -9,7 +9,7 @@ export interface Lease {
   readonly job: Omit<WorkRow, "agent"> & { readonly agent: Agent }
   /** Every write to the job demands this token. */
   readonly token: string
-  /** When this worker began, as `moments.ts` has it. */
+  /** Moment (see `moments.ts`) at which this worker began. */
   readonly since: number
   /** The stored outcomes of finished steps as JSON, by name. */
   readonly finished: ReadonlyMap<string, string>

@@ -12,10 +12,10 @@ import type { Lease } from "./Lease.ts"
 
 export class RunningJob {
   readonly lease: Lease
-  /** When the lease was last known to be held, as `moments.ts` has it. */
+  /** Moment (see `moments.ts`) at which the lease was last known to be held. */
   heldAt: number
   private readonly stop = Deferred.makeUnsafe<Left, StorageUnavailable>()
-  /** Waits until the program has to stop; fails if the lease could not be checked or a step not be stored. */
+  /** Waits until the program must stop. Fails if the lease could not be checked or a step could not be stored. */
   readonly left = Deferred.await(this.stop)
 
   constructor(lease: Lease, heldAt: number) {
@@ -66,7 +66,7 @@ export const makeRunningJobs = Effect.gen(function* () {
     checkAll: Effect.suspend(() => check([...jobs.values()])),
     ids: () => jobs.keys(),
     count: () => jobs.size,
-    /** How many stop signals came so far, for any job. */
+    /** Number of stop signals so far, for any job. */
     stopSignals: () => stopSignals,
     perTenant: () => {
       const counts = new Map<TenantId, number>()
@@ -75,7 +75,7 @@ export const makeRunningJobs = Effect.gen(function* () {
     },
     add: (lease: Lease): RunningJob => {
       const job = new RunningJob(lease, momentOf(clock))
-      // This process was taken for dead, lost the job, and claimed it again before it noticed.
+      // Stops an earlier attempt of this process, whose lease was lost and claimed again before it noticed.
       jobs.get(lease.job.id)?.leave(GONE)
       jobs.set(lease.job.id, job)
       return job

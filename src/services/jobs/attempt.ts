@@ -23,10 +23,10 @@ import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 import { makeWithHistory } from "./threadHistory.ts"
 
-/** Seconds until a job looks again whether other calls have returned what they reserved. Random, lest all look at once. */
+/** Seconds until a job checks again whether other calls have released their reservations. Random, to spread the checks. */
 const RESERVED_WAIT = [5, 30] as const
 
-/** How long a job waits whose budgets have too little left. */
+/** How long a job waits if its budgets have too little left. */
 const budgetWait = Effect.fnUntraced(function* ({ renewsAt }: JobFailure) {
   if (renewsAt === undefined) return Duration.seconds(yield* Random.nextBetween(...RESERVED_WAIT))
   return Duration.millis(Math.max(0, renewsAt - (yield* Clock.currentTimeMillis)))
@@ -45,7 +45,7 @@ export const makeAttempt = Effect.gen(function* () {
   const { note } = yield* TenantChanges
   const causes = new FailureCauses()
 
-  /** Retries a write for one lease; after that the job may be another worker's. */
+  /** Retries a write for the duration of a lease. After that, the job may be another worker's. */
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
     Schedule.upTo({ duration: settings.lease }),
   )
@@ -145,7 +145,7 @@ const budgetsOf = ({
     : [{ owner: { kind: "key" as const, id: key_id }, budgets: key_budgets }]),
 ]
 
-/** The longest delay between retries of a write: the worker is idle meanwhile. */
+/** Longest delay between retries of a write. The worker is idle meanwhile, so it is short. */
 const MAX_RETRY_DELAY = Duration.seconds(1)
 
 const isResult = Schema.is(JobResult)

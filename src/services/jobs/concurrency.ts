@@ -1,7 +1,7 @@
 /**
- * Lines in which jobs wait for a place: one of each concurrency key, and one of each caller's key with a cap. At most as
- * many jobs of a line as its limit have a place, from before they begin until they end; the others are held back, and claims
- * do not see them. Places are given one line at a time, each time after all earlier ones are visible.
+ * Lines in which jobs wait for a place: one line per concurrency key, and one per caller's key with a cap. A line has as
+ * many places as its limit. A job gets its place before it begins and keeps it until it ends; the others are held back, and
+ * claims skip them. Places of a line are given by one transaction at a time, so each counts those given before.
  */
 import { Effect, Record } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -27,7 +27,7 @@ export interface Lines {
 }
 export const LINE_COLUMNS = "jobs.concurrency_key, jobs.key_id, jobs.key_limit"
 
-/** Stands for the cap of a key without one. */
+/** Used as the cap of a key that has none. */
 const UNCAPPED = 2 ** 31 - 1
 
 /** SQL of the cap that the key of a job has now, or had if it was revoked. */
@@ -112,13 +112,13 @@ export const makeConcurrency = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
   const giveLater = (kind: Kind, of: string): Effect.Effect<void> =>
     sql.afterCommit(giving.get(kind)?.(of) ?? Effect.void)
 
-  /** Gives free places in the lines of a job, in their order, once the transaction commits. */
+  /** Gives the free places of a job's lines once the transaction commits, first those of its concurrency key. */
   const admit = Effect.fnUntraced(function* ({ concurrency_key, key_id, key_limit }: Lines) {
     if (concurrency_key !== null) yield* giveLater(concurrencyKeys, concurrency_key)
     if (key_id !== null && key_limit !== null) yield* giveLater(callerKeys, key_id)
   })
 
-  /** Gives the free places that were never given, because a job was given up or a process died. */
+  /** Gives places that are still free, because a job failed by crashes or a process died before it could give them. */
   const admitLeft = Effect.forEach(
     [concurrencyKeys, callerKeys],
     Effect.fnUntraced(function* (kind) {

@@ -85,7 +85,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   ) {
     // A database may refuse to store text that is no valid id.
     if (!isAgentId(agentId)) return yield* new AgentNotFound()
-    // The job's parent span: that of the transaction ends before the job begins.
+    // The parent span of the job. The current span inside the transaction would end before the job begins.
     const span = yield* Effect.orDie(Effect.currentSpan)
     const prepared = prepare({ tenant, agentId, request, span, by })
     const job =
@@ -98,7 +98,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
           )
     if ("replayed" in job)
       return yield* Effect.catchTag(read(tenant, job.replayed), "JobNotFound", () => new IdempotencyInFlight())
-    // Whether it waits for a place is known after the commit.
+    // Only after the commit is it known whether the job waits for a place.
     return job.waiting?.reason === "worker" ? job : yield* Effect.orElseSucceed(read(tenant, job.id), () => job)
   }, unavailableUnlimited)
 })
@@ -111,8 +111,9 @@ export const tooManyJobs = (openJobs: number) =>
   new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
 
 /**
- * Returns a function that inserts the jobs that fit their tenants' quotas and whose threads exist and have no other open job,
- * and says which. On Postgres, it does not see those that other gateways insert at the same moment.
+ * Returns a function that inserts those jobs that fit their tenants' quotas and whose threads exist and have no other open
+ * job, and returns for each whether it was inserted. On Postgres, a quota may be exceeded by jobs that other gateways insert
+ * at the same moment.
  */
 const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
   const newJobs = givenItems(sql, RANKED_COLUMNS)
@@ -144,7 +145,7 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
     )
 }
 
-/** A new job, and how far its rank is behind the one before it. */
+/** A new job, and the distance of its rank from that of the job before it. */
 interface RankedJob extends NewJob {
   readonly step: number
 }

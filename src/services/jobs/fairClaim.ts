@@ -14,8 +14,9 @@ interface Choice {
 }
 
 /**
- * Returns a function that writes common table expressions ending with `due`, the ids of the jobs to begin. Each tenant is
- * found by one index lookup. The search ends after `count` tenants beside the running ones: more cannot matter.
+ * Returns a function that writes common table expressions. The last one, `due`, has the ids of the jobs to begin. Each
+ * tenant takes one index lookup. The search ends after `count` tenants besides those with running jobs: more would not be
+ * served.
  */
 export const makeFairClaim = (
   sql: SqlClient.SqlClient,
@@ -28,7 +29,7 @@ export const makeFairClaim = (
     (SELECT tenant FROM jobs WHERE ${isDue} AND tenant > ${tenant} ORDER BY tenant LIMIT 1),
     (SELECT tenant FROM jobs WHERE ${isDue} AND tenant <= ${tenant} ORDER BY tenant LIMIT 1))`
   const given = givenRows(sql, { tenant: "TEXT", jobs: "BIGINT", weight: "BIGINT" })
-  /** The tenants that differ from others: their running jobs and weights. */
+  /** The running jobs and weights of all tenants that have either. */
   const givenOf = (running: Choice["running"]) =>
     given(
       [...new Set<string>([...running.keys(), ...weights.keys()])].map((tenant) => ({
@@ -66,7 +67,7 @@ export const makeFairClaim = (
         SELECT id, tenant FROM placed WHERE place <= ${workersPerTenant} ORDER BY place * 1.0 / weight, turn LIMIT ${count}
       )`
     return sql.onDialectOrElse({
-      // Only each tenant's share is decided without locks; jobs that others claim meanwhile are replaced by later ones.
+      // Each tenant's share is decided without locks. Within it, jobs that other processes claim meanwhile are skipped.
       pg: () => sql`${ring}, ${chosen}, shares AS (SELECT tenant, COUNT(*) AS jobs FROM chosen GROUP BY tenant),
         due AS (SELECT own.id FROM shares
           JOIN LATERAL (${firstOf("shares.tenant", sql`shares.jobs`)} FOR UPDATE SKIP LOCKED) AS own ON TRUE)`,

@@ -50,7 +50,7 @@ export const makeRequeueAbandoned = Effect.fnUntraced(function* (wake: Effect.Ef
       UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
       WHERE id IN (${abandoned(own)}) RETURNING id, tenant, crashes, mode, created_at, traceparent`
     for (const { crashes, created_at, id, mode, tenant, traceparent } of rows) {
-      // A worker that is alive after all stops now, and not only at its next write.
+      // If the worker is alive after all, it stops now rather than at its next write.
       yield* signals.publish(stopped(id))
       yield* sql.afterCommit(Effect.andThen(jobTakenOver(mode), note(tenant)))
       const isOver = crashes > settings.maxCrashes

@@ -12,7 +12,7 @@ interface Place {
   /** `undefined` if callers are not identified. */
   readonly caller: string | undefined
   readonly provider: ProviderId
-  /** A moment, as `moments.ts` has it. */
+  /** A moment (see `moments.ts`). */
   readonly until: number
 }
 
