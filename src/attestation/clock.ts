@@ -1,4 +1,4 @@
-/** Difference of clocks that is accepted, in seconds: vendors sign fresh documents, which begin now. */
+/** Accepted clock difference, in seconds. Vendors sign documents on request, so they begin to be valid now. */
 const LEEWAY = 60
 
 /** Whether something that begins at `from` has begun; both in seconds since the epoch. Ends get no leeway. */

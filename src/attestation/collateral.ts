@@ -1,4 +1,4 @@
-/** Documents of the hardware's vendors that a report is verified with. The verifying side fetches them; `CollateralSource`. */
+/** Documents of hardware vendors with which a report is verified. The verifier fetches them from a `CollateralSource`. */
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { must } from "./failure.ts"
@@ -63,7 +63,7 @@ export type Collateral = AmdCollateral | IntelCollateral | { readonly kind: "non
 export interface CollateralSource {
   /** Rejects with an `EvidenceFailure` of code `collateral-unavailable`. */
   readonly collateralFor: (need: CollateralNeed, signal?: AbortSignal) => Promise<Collateral>
-  /** Called if a verification with that collateral failed, so that the source asks again for what it kept unverified. */
+  /** Called if verification with this collateral failed. The source then fetches again what it would have reused. */
   readonly refused?: (need: CollateralNeed) => void
 }
 

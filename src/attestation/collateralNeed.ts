@@ -16,7 +16,7 @@ const amdNeed = ({ report: bytes, collateral }: ProxyEvidence): CollateralNeed =
   const handed = der === undefined ? undefined : certificateOf(der)
   const product = productOf(report, handed)
   const chip = chipInUrls(report, product)
-  // AMD has the right VCEK in place of an old one, if the chip is known, but publishes no VLEKs.
+  // AMD serves the current VCEK of a known chip, so an outdated one is fetched anew. It publishes no VLEKs.
   const isOld = signer === "vcek" && handed !== undefined && !isMasked(report) && !isCurrent(report, handed, product)
   return {
     kind: "amd",

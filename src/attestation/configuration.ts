@@ -55,10 +55,10 @@ const checkSoftware = (configuration: JsonObject, { software }: AcceptedConfigur
 const pinsIn = (value: unknown): AcceptedProvider["sealed_pins"] =>
   value === null ? null : listIn(value, "sealed_pins").map((pin) => textIn(pin, "sealed_pins"))
 
-/** One form of a base URL, to which calls append the path of an endpoint with one slash. */
+/** Canonical form of a base URL: calls append an endpoint's path with one slash. */
 const baseOf = (url: string): string => withoutSlashes(URL.canParse(url) ? new URL(url).href : url)
 
-/** One form of a set of pins, of which each is trusted. */
+/** Canonical form of a set of pins, whose order does not matter. */
 const setOf = (pins: AcceptedProvider["sealed_pins"]): string => JSON.stringify(pins && [...new Set(pins)].toSorted())
 
 const checkProviders = (value: unknown, { providers }: AcceptedConfiguration): void => {

@@ -1,4 +1,4 @@
-/** Reasons for which evidence is refused. None is soft: a client that requires evidence sends nothing after one. */
+/** Reasons to refuse evidence. All are final: a client that requires evidence sends nothing after one. */
 export const EVIDENCE_FAILURE_CODES = [
   "answer-malformed",
   "format-not-accepted",

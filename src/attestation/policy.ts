@@ -37,7 +37,7 @@ export interface TdxMeasurement {
 export type TcbUpdate = "standard" | "early"
 
 export interface AcceptedIntel {
-  /** `UpToDate`, and whichever other TCB status of Intel is accepted by name. `Revoked` never is. */
+  /** Accepted TCB statuses of Intel: `UpToDate`, and others by name. `Revoked` is never accepted. */
   readonly statuses: ReadonlyArray<string>
   /** Advisories (INTEL-SA-…, INTEL-DOC-…) that an accepted status may carry. */
   readonly advisories: ReadonlyArray<string>
@@ -60,7 +60,7 @@ export interface AcceptedDstack extends AcceptedIntel {
   readonly compose_hashes: ReadonlyArray<string>
   /** Lower-case hexadecimal. The app's owner can give other code the proxy's identity. */
   readonly app_ids: ReadonlyArray<string>
-  /** Kind and id of the key provider, such as `kms:3059…`: its root's holder has the proxy's identity. */
+  /** Kind and id of the key provider, such as `kms:3059…`. The holder of its root key can derive the proxy's identity. */
   readonly key_providers: ReadonlyArray<string>
 }
 
@@ -90,7 +90,7 @@ export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpac
 export interface AcceptedProvider {
   /** Title, such as `OpenAI`. */
   readonly vendor: string
-  /** In full but for final slashes: on one origin, paths may name accounts of different owners. */
+  /** The whole URL without final slashes: paths of one origin may belong to accounts of different owners. */
   readonly base_url: string
   /** Pins of the sealed proxy there, in any order; `null`: calls are not sealed. */
   readonly sealed_pins: ReadonlyArray<string> | null
@@ -102,11 +102,11 @@ export interface AcceptedConfiguration {
   readonly software: ReadonlyArray<{ readonly version: string; readonly digest: string }>
   /** Each attested provider must be one of them. */
   readonly providers: ReadonlyArray<AcceptedProvider>
-  /** Origins of outgoing proxies, such as `http://proxy.example:3128`; having none is always allowed. */
+  /** Permitted origins of outgoing proxies, such as `http://proxy.example:3128`. No proxy is always permitted. */
   readonly outgoing_proxies: ReadonlyArray<string>
   /** `none`, or origins of telemetry endpoints. */
   readonly telemetry: "none" | ReadonlyArray<string>
-  /** Base64url of the SHA-256 of files with extra certificate authorities; having none is always allowed. */
+  /** Base64url of the SHA-256 of permitted files with extra certificate authorities. No such file is always permitted. */
   readonly extra_ca: ReadonlyArray<string>
   readonly node: {
     /** Such as `v26.0.0`. */

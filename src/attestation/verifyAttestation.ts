@@ -16,7 +16,7 @@ import { verifyTdx } from "./tdx/verify.ts"
 export interface AttestationCheck {
   /** The proxy's answer, decoded by `decodeEvidence`. */
   readonly evidence: ProxyEvidence
-  /** Of the need that `collateralNeedOf` names. */
+  /** The collateral that `collateralNeedOf` asks for. */
   readonly collateral: Collateral
   /** The 32 bytes that the client sent. */
   readonly nonce: Uint8Array
@@ -82,7 +82,7 @@ const updateOf = (policy: EvidencePolicy, format: Accepted["format"]): TcbUpdate
     ? "early"
     : "standard"
 
-/** Failures that another certificate from the vendor may mend. */
+/** Failures that a new certificate from the vendor may fix. */
 const ABOUT_CERTIFICATE = /^(certificate-malformed$|chain-|signature-|snp-leaf-)/
 
 interface ProvenAttestation {

@@ -45,7 +45,7 @@ const reportTelemetry = (settings: Settings) => {
 }
 
 interface Announced {
-  /** Logged in one line with the providers, after them. */
+  /** Text that follows the providers in the log line. */
   readonly providersAnd: string
   /** The path of the console; `undefined` if there is none. */
   readonly console: string | undefined

@@ -57,7 +57,7 @@ const readKeys = Effect.fnUntraced(function* (source: string) {
 
 type CodeInput = Parameters<typeof rulesFrom>[0] & { readonly accept: ReadonlyArray<string> }
 
-/** The code that held the key `kid`. Without a policy, the code is said and not judged. */
+/** The code that held the key `kid`. Without a policy it is printed but not judged. */
 const codeIn = Effect.fnUntraced(function* (path: string, kid: string, input: CodeInput) {
   const { proveKept, readKept, rulesOf } = yield* Effect.promise(() => import("./attest/prove.ts"))
   const kept = yield* readKept(yield* readText(path), path)
@@ -113,7 +113,7 @@ export const verifyCommand = Command.make(
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
     const isPinned = input.pin.length > 0 || (given.length > 0 && !fromUrl)
     const pins = isPinned ? input.pin : yield* folderPin
-    // A folder that was sent with the file may have been sent with a key, too.
+    // A folder that came with the file may contain a key of its sender.
     const ownKey = isPinned || pins.length === 0 ? undefined : yield* attestationKeyFile
     const trust = yield* trustFor(evidence, pins, fromUrl ? [] : given)
     const verified = yield* check(evidence, trust).pipe(orNotGenuine(input.json))

@@ -8,9 +8,9 @@ const PATIENCE_MS = 15_000
 
 /** Requests for one document, of which all but the last were answered with 429. */
 const MAX_TRIES = 3
-/** Pause after such an answer without `Retry-After`. AMD hands out a certificate every 10 s. */
+/** Pause after a 429 without `Retry-After`. AMD hands out a certificate every 10 s. */
 const PAUSE_MS = 10_000
-/** A service that asks for a longer one is not waited for. */
+/** Longest pause that a service may ask for. */
 const MAX_PAUSE_MS = 15_000
 
 /** The part of `fetch` that is used. */

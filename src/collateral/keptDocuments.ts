@@ -6,7 +6,7 @@ import type { Got } from "./boundedGet.ts"
 /** Documents of one source. One proxy needs four at most. */
 const MAX_KEPT = 64
 
-/** In milliseconds. Older revocation lists hide too much, even if they have not expired: AMD's count for a year. */
+/** In milliseconds. Older revocation lists miss too much, even unexpired ones: AMD's are valid for a year. */
 const MAX_AGE_MS = 24 * 3_600_000
 
 const DER_SEQUENCE = 0x30

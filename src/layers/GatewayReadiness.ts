@@ -27,7 +27,7 @@ const FRESH_MS = 1000
 /** Least free disk space in bytes. A job with its task and steps may not fit in less. */
 const ROOM = 8 * 1024 * 1024
 
-/** How often the disk is looked at, for the log. */
+/** How often the free disk space is checked, for the log. */
 const LOOK_EVERY = Duration.seconds(10)
 
 /** Why the disk is too full for an embedded database. Queries do not reveal it: a full disk can still be read. */
@@ -40,7 +40,7 @@ const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<s
     Effect.logInfo(`The disk of ${filename} has room again`),
   )
   return Effect.tryPromise(() => statfs(filename)).pipe(
-    // A disk that cannot be measured says nothing about its room.
+    // If the free space cannot be measured, nothing is reported.
     Effect.match({ onFailure: () => false, onSuccess: ({ bavail, bsize }) => bavail * bsize < ROOM }),
     Effect.tap((isFull) => (isFull ? lost(undefined) : back)),
     Effect.map((isFull) => (isFull ? full : undefined)),

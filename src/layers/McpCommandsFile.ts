@@ -6,7 +6,7 @@ import { bytesOf, MAX_FILE_BYTES, OperatorFileUnusable, parsing } from "./operat
 
 const parse = parsing(McpCommandsFile)
 
-/** The commands of the file, which is secret, as its variables may be. Without a file there are none. */
+/** The commands of the file; none without a file. The file counts as secret, because its variables may be. */
 export const layerMcpCommands = (file: string | undefined): Layer.Layer<never, OperatorFileUnusable> =>
   file === undefined
     ? Layer.empty

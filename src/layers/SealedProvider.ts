@@ -1,4 +1,4 @@
-/** A sealed proxy as a provider. It is in this room because services may not import the client. */
+/** A sealed proxy as a provider. It is in `layers` because services may not import the client. */
 import { Effect, Option, Redacted, Stream, type Tracer } from "effect"
 import {
   AnswerIncomplete,

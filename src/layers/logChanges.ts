@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** Logs when something is lost and when it is back, each once however often it is observed. */
+/** Logs when something is lost and when it is back, once each. */
 export const logChanges = <A>(lost: (reason: A) => Effect.Effect<void>, back: Effect.Effect<void>) => {
   let isLost = false
   const become = (now: boolean, log: Effect.Effect<void>) =>

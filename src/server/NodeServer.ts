@@ -101,7 +101,8 @@ const listen = (server: Server | HttpsServer, settings: ListenSettings) => {
     NodeHttpServer.layer(() => server, {
       port: settings.port,
       host: settings.host,
-      // Node's 511 lose connections of a burst that comes while the event loop is busy. The system may allow fewer.
+      // Node's default of 511 loses connections of a burst that comes while the event loop is busy. The system may
+      // allow fewer.
       backlog: settings.maxConnections,
       gracefulShutdownTimeout: LINGER,
     }).pipe(Layer.catch((error) => Layer.effectContext(cannotListen(error, settings)))),

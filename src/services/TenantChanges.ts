@@ -6,7 +6,7 @@ import { momentOf } from "./moments.ts"
 
 /** Least time between two announcements of a tenant's changes. */
 const PAUSE = Duration.seconds(1)
-/** Longest stream: a caller whose access ended meanwhile cannot begin another. */
+/** Longest stream. A caller whose access has ended cannot begin another. */
 const LONGEST = Duration.minutes(10)
 const ANNOUNCED_EVERY = Duration.seconds(5)
 /** How long a tenant counts as followed after an announcement. */
@@ -38,7 +38,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
     const signals = yield* JobSignals
     const clock = yield* Clock.Clock
     const followers = new KeyedSets<Latch.Latch>()
-    /** Until when each tenant counts as followed. */
+    /** When each tenant ceases to count as followed. */
     const followed = new Map<string, number>()
     const due = new Set<Topic>()
     const isDue = Latch.makeUnsafe()
@@ -81,7 +81,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
       const hasNews = Latch.makeUnsafe(true)
       yield* followers.hold(hasNews, key)
       yield* Effect.forkScoped(Effect.repeat(signals.publish(`${FOLLOWED}${key}`), Schedule.spaced(ANNOUNCED_EVERY)))
-      // By then the other processes have heard of this follower, so nothing is missed after the first element.
+      // By then the other processes know this follower, so it misses no change after the first element.
       yield* Effect.sleep(PAUSE)
       return Stream.fromEffectRepeat(Effect.andThen(hasNews.await, hasNews.close))
     })

@@ -1,4 +1,4 @@
-/** Work in the background, which a defect must not end: it is logged, and the rest goes on. */
+/** Background work that survives defects: a defect is logged, and the rest continues. */
 import { Cause, type Duration, Effect, Schedule } from "effect"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { logFault } from "./logFault.ts"
@@ -12,7 +12,7 @@ export const survive = <R>(task: Effect.Effect<unknown, StorageUnavailable, R>):
 export const regularly = <R>(task: Effect.Effect<unknown, StorageUnavailable, R>, every: Duration.Input) =>
   Effect.repeat(survive(task), Schedule.spaced(every))
 
-/** Works on stored rows one by one. `instead` is for a row that cannot be read or worked on; by default it is left out. */
+/** Works on stored rows one by one. `instead` handles a row that cannot be read or worked on; by default it is skipped. */
 export const rowByRow = <Row extends { readonly id: string }, A, E, R, E2 = never, R2 = never>(
   rows: ReadonlyArray<Row>,
   work: (row: Row) => Effect.Effect<ReadonlyArray<A>, E, R>,

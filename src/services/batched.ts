@@ -7,8 +7,8 @@ import { inTime } from "./storedRows.ts"
 
 interface Batching<In, Out> {
   /**
-   * Processes the items in one transaction. The answers are in the order of `items`; items without one, at the end, go into the
-   * next batch.
+   * Processes the items in one transaction, and returns the answers in their order. If there are fewer answers than
+   * items, the rest go into the next batch.
    */
   readonly run: (
     items: Array.NonEmptyReadonlyArray<In>,
@@ -28,10 +28,11 @@ interface BatchItem<In, Out> {
 }
 
 /**
- * Returns a function that adds an item to the next batch. If a batch fails because of an item, each item is tried alone. If
- * the database times out, the items that wait for the next batch fail too, so that one timer per batch is enough. An added
- * item is processed even if its caller is interrupted. Within a transaction an item is processed there, alone: a batch has
- * another connection, for which the transaction would wait while it keeps its own.
+ * Returns a function that adds an item to the next batch. If a batch fails because of an item, each item is tried
+ * alone. If the database times out, the items that wait for the next batch fail too, so that one timer per batch is
+ * enough. An added item is processed even if its caller is interrupted. An item added within a transaction is processed
+ * there, alone: a batch runs on another connection, and the transaction would wait for the batch while it holds its own
+ * connection.
  */
 export const makeBatched = <In, Out>({ keyOf, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
@@ -114,7 +115,7 @@ const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Ou
 const hangs = (cause: Cause.Cause<Failure>): boolean =>
   Option.exists(Cause.findErrorOption(cause), (error) => !SqlError.isSqlError(error))
 
-/** Whether single items may succeed: not if the database is away, too slow or sick, but if one row cannot be read. */
+/** Whether single items may succeed: yes if one row cannot be read, no if the database is away, too slow or damaged. */
 const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (error === undefined) return Cause.hasDies(cause)

@@ -19,7 +19,7 @@ export const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () =>
   ["zstd", () => createZstdDecompress(ZSTD)],
 ])
 
-/** Returns the codings that `Content-Encoding` names, joined with commas; `undefined` if the body is as it is. */
+/** Returns the codings in `Content-Encoding`, joined with commas; `undefined` if there are none. */
 export const codingIn = (contentEncoding = ""): string | undefined => {
   const codings = contentEncoding
     .split(",")

@@ -4,7 +4,7 @@ import { link, open, rm } from "node:fs/promises"
 const OWNER_ONLY = 0o600
 
 /**
- * Creates a file that only its owner can read. Links it to its name once it is on disk, so that a failure leaves no partial
+ * Creates a file that only its owner can read. It gets its name only once it is on disk, so a failure leaves no partial
  * file. Rejects with the system's errors, `EEXIST` if the file exists.
  */
 export const createFile = async (path: string, content: string | Uint8Array): Promise<void> => {

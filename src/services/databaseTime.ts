@@ -4,12 +4,12 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 
 export const databaseTime = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql.onDialectOrElse({
-    // Not the start of the transaction, which may have waited for locks.
+    // The time of the statement: the start of the transaction is earlier if it waited for locks.
     pg: () => sql.literal("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"),
     orElse: () => sql.literal("CAST(unixepoch('subsec') * 1000 AS INTEGER)"),
   })
 
-/** The earlier of this process's and the database's time: rows are removed for good, so a clock that is ahead must not decide. */
+/** The earlier one of this process's and the database's time. Rows are removed for good, so neither clock may be ahead. */
 export const earlierTime = (sql: SqlClient.SqlClient): Effect.Effect<number, SqlError.SqlError> =>
   Effect.zipWith(Clock.currentTimeMillis, sql<{ now: number }>`SELECT ${databaseTime(sql)} AS now`, (here, [row]) =>
     Math.min(here, row?.now ?? here),

@@ -17,11 +17,14 @@ interface Following<A, E> {
   readonly read: Effect.Effect<Look<A>, E>
   /** Puts new content into use, and returns what to log of it. */
   readonly take: (content: A) => Effect.Effect<Readonly<Record<string, unknown>>, E>
-  /** Receives why the file is refused; `null` once its content is in use. */
+  /** Called with the reason why the file is refused, and with `null` once its content is in use. */
   readonly note?: (problem: string | null) => void
 }
 
-/** Takes changed content that stayed the same for a second. If it cannot be used, that is logged once, and the old stays. */
+/**
+ * Uses changed content once it stayed the same for a second. If it cannot be used, logs that once and keeps the old
+ * content.
+ */
 export const followFile = Effect.fnUntraced(function* <A, E extends { readonly message: string }>({
   first,
   note = () => {},

@@ -8,9 +8,15 @@ const AIM = 10
 /** Pause after a batch, so that others come first. */
 const PAUSE = Duration.millis(25)
 
-/** Pages of the embedded database's log after which it is copied into the file, which commits wait for: SQLite's default. */
+/**
+ * Pages of the embedded database's log after which it is copied into the file (SQLite's default). Commits wait for the
+ * copy.
+ */
 const CHECKPOINT_PAGES = 1000
-/** The same meanwhile: batches change pages all over the file, and copying 1000 of them takes several times as long. */
+/**
+ * The same while batches run. They change pages all over the file, so that copying 1000 of them takes several times as
+ * long.
+ */
 const CHECKPOINT_PAGES_MEANWHILE = 200
 
 /**

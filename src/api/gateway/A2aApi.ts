@@ -8,7 +8,7 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { RpcRequest } from "./JsonRpc.ts"
 
-/** The only version that is spoken. */
+/** The only supported version. */
 export const A2A_VERSION = "1.0"
 const MAX_VERSION = 32
 

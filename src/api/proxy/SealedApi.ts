@@ -30,7 +30,7 @@ const base64Url = (minimum: number, maximum = minimum): Expected => ({
   message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
 })
 
-/** The description stands before the check, because a filter has no JSON Schema to carry one. */
+/** Described before the check, because a filter has no JSON Schema that could carry the description. */
 const text = ({ is, message }: Expected, description: string) =>
   Schema.String.annotate({ description }).check(Schema.makeFilter(is, { message }))
 

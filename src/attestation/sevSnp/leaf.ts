@@ -1,4 +1,4 @@
-/** VCEK and VLEK: what their extensions say of chip, product and TCB (AMD 57230, table of certificate extensions). */
+/** Chip, product and TCB in the extensions of VCEK and VLEK (AMD 57230, table of certificate extensions). */
 import { EvidenceFailure, must } from "../failure.ts"
 import type { SnpTcb } from "../policy.ts"
 import { AMD_PRODUCTS, type AmdProduct } from "../roots.ts"
@@ -32,7 +32,7 @@ export const signerOf = ({ signingKey }: SnpReport): "vcek" | "vlek" => {
   return SIGNERS[signingKey]
 }
 
-/** The first value within an extension, which is DER in all but one. */
+/** The first value within an extension. All extensions but one are DER. */
 const contentOf = (leaf: Certificate, oid: string): Uint8Array | undefined => {
   const value = leaf.extensions.get(oid)
   return value === undefined ? undefined : valuesIn(value, "certificate-malformed")[0]?.content
@@ -52,7 +52,7 @@ export const productOf = (report: SnpReport, leaf: Certificate | undefined): Amd
   throw new EvidenceFailure("snp-product", "The report is of no known product.")
 }
 
-/** The chip id as AMD's URLs have it. */
+/** The chip id in the form of AMD's URLs. */
 export const chipInUrls = ({ chipId }: SnpReport, product: AmdProduct): string =>
   (product === "Turin" ? chipId.subarray(0, TURIN_CHIP_BYTES) : chipId).toString("hex")
 
@@ -74,7 +74,7 @@ const otherVersion = (report: SnpReport, leaf: Certificate, product: AmdProduct)
   return (["bootloader", "tee", "snp", "microcode", "fmc"] as const).find(isOther)
 }
 
-/** Whether a VCEK, which is not verified here, is for the report's chip and TCB. Hosts keep old ones after updates. */
+/** Whether a VCEK, not verified yet, is for the report's chip and TCB. After updates, hosts keep the old one. */
 export const isCurrent = (report: SnpReport, leaf: Certificate, product: AmdProduct): boolean =>
   otherVersion(report, leaf, product) === undefined && isOfChip(report, leaf)
 

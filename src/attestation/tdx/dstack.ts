@@ -1,4 +1,7 @@
-/** dstack on TDX: RTMR3 is the replay of events, of which one names the compose file (dstack, `docs/attestation-tdx.md`, `cc-eventlog`). */
+/**
+ * dstack on TDX: RTMR3 is computed from a log of events, one of which names the compose file (dstack,
+ * `docs/attestation-tdx.md`, `cc-eventlog`).
+ */
 import { createHash } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { must } from "../failure.ts"
@@ -21,7 +24,7 @@ const isHex = (text: unknown): text is string => typeof text === "string" && /^(
 const eventIn = (entry: JsonObject): RuntimeEvent => {
   const { version = 1, event_type: type, event: name, event_payload: payload, digest } = entry
   const isKnown = type === RUNTIME_EVENT && (version === 1 || version === 2)
-  // In version 1, a colon in a name could as well begin the payload.
+  // Version 1 separates name and payload by a colon, so a colon within a name would be ambiguous.
   const isNamed = typeof name === "string" && !(version === 1 && name.includes(":"))
   must(isKnown && isNamed && isHex(payload) && isHex(digest), MALFORMED, "An event of RTMR3 is malformed.")
   return { version, name, payload: Buffer.from(payload, "hex"), digest }
@@ -47,7 +50,7 @@ export interface DstackApp {
   readonly composeHash: string
   /** In hexadecimal. All code of one app id has the same keys. */
   readonly appId: string
-  /** Kind and id of what derives the keys, such as `kms:3059…`. */
+  /** Kind and id of the key provider, such as `kms:3059…`. */
   readonly keyProvider: string
 }
 

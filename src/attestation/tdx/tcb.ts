@@ -28,7 +28,7 @@ const levelOf = (level: JsonObject): TcbLevel => {
 const masked = (value: Uint8Array, mask: Uint8Array): string =>
   Buffer.from(value.map((byte, i) => byte & (mask[i] ?? 0))).toString("hex")
 
-/** The first level that `has` reaches; levels go from new to old. */
+/** The newest level that `has` accepts. Levels are listed from new to old. */
 const byVersion = (levels: ReadonlyArray<JsonObject>, version: number): TcbLevel | undefined => {
   const level = levels.find((each) => numberIn(objectIn(each, "tcb"), "isvsvn") <= version)
   return level === undefined ? undefined : levelOf(level)
@@ -67,7 +67,7 @@ export const moduleLevel = (info: JsonObject, report: TdReport): TcbLevel | unde
   )
   const isSame =
     masked(report.moduleAttributes, hexIn(identity, "attributesMask")) === hexIn(identity, "attributes").toString("hex")
-  // Intel's library wants them zero beside equal ("4.1.2.4.11.2").
+  // Besides equality, Intel's library requires zeros ("4.1.2.4.11.2").
   const isPlain = report.moduleAttributes.every((byte) => byte === 0)
   must(isSame && isPlain, "tdx-module-attributes", "The TDX module has other attributes.")
   if (major === 0) return undefined

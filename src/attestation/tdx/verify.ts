@@ -46,7 +46,7 @@ const checkSignatures = (quote: TdxQuote, pck: KeyObject): void => {
 
 const checkAttributes = ({ attributes, serviceTd }: TdReport): void => {
   const flags = attributes.readUInt32LE(0)
-  // The lowest byte holds what makes a TD untrusted: DEBUG and reserved bits.
+  // Each bit of the lowest byte, DEBUG and reserved ones, makes a TD untrusted.
   must((flags & 0xff) === 0, "debug-enabled", "The guest can be debugged.")
   must(
     (flags & SEPT_VE_DISABLE) !== 0 && (flags & MIGRATABLE) === 0,
@@ -63,7 +63,7 @@ const checkPlatform = (info: Readonly<Record<string, unknown>>, pck: PckFacts): 
 
 type Entry = AcceptedTdx | AcceptedDstack
 
-/** Refuses what the entry does not accept of the levels of platform, module and quoting enclave. */
+/** Refuses levels of platform, module and quoting enclave that the entry does not accept. */
 const checkLevels = (
   { statuses, advisories, minimum_tcb_date: oldest }: Entry,
   found: ReadonlyArray<TcbLevel>,

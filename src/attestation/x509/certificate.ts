@@ -43,7 +43,7 @@ const opened = (der: Uint8Array): Pick<Certificate, "x509" | "publicKey"> => {
   }
 }
 
-/** Decodes one certificate that is all of `der`. Refuses duplicate extensions and critical ones that nothing here checks. */
+/** Decodes `der`, which must be exactly one certificate. Refuses duplicate extensions and unsupported critical ones. */
 export const certificateOf = (der: Uint8Array): Certificate => {
   const { x509, publicKey } = opened(der)
   const [tbs] = sequenceIn(der, MALFORMED)
@@ -86,7 +86,7 @@ const LINE = /.{1,64}/g
 const pemOf = (der: Uint8Array): string =>
   `-----BEGIN CERTIFICATE-----\n${Buffer.from(der).toString("base64").match(LINE)?.join("\n")}\n-----END CERTIFICATE-----\n`
 
-/** Decodes PEM without any other text; so every byte is covered by a signature or fixed. A final NUL is accepted. */
+/** Decodes PEM without any other text, so every byte is signed or fixed. Accepts a final NUL. */
 export const certificatesInPem = (text: string): ReadonlyArray<Certificate> => {
   const bodies = [...text.matchAll(/-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\n]+)-----END CERTIFICATE-----/g)]
   const ders = bodies.map(([, body = ""]) => new Uint8Array(Buffer.from(body, "base64")))

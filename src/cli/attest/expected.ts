@@ -9,7 +9,7 @@ import { digestOfSoftware, packageFolder } from "../../layers/evidence/softwareD
 import { unusable } from "../CommandFailed.ts"
 
 const COMPOSE = "deploy/dstack/compose.yaml"
-/** Stands for the image in the compose file. */
+/** Placeholder for the image in the compose file. */
 const PLACEHOLDER = `registry.example.com/sealgate@sha256:${"0".repeat(64)}`
 
 /** The app-compose of dstack (its SDK's type `AppCompose`) around a compose file. Its exact bytes are measured. */

@@ -20,7 +20,7 @@ export const acceptFlag = Flag.String("accept").pipe(
   Flag.atLeast(0),
 )
 
-/** Rules made from evidence end with it; a policy has a date. */
+/** Rules made from evidence expire with it; a policy names a date. */
 const NO_END = Number.MAX_SAFE_INTEGER
 
 export const showCommand = Command.make(

@@ -43,7 +43,7 @@ const snpEntry = (evidence: ProxyEvidence, names: Names): Accepted => {
   }
 }
 
-/** Replaces what is not UTF-8: the verifier refuses that, and it does not run before there are rules. */
+/** Replaces invalid UTF-8. The verifier would refuse it, but runs only once there are rules. */
 const textIn = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
 const jsonIn = (bytes: Uint8Array): JsonObject => {

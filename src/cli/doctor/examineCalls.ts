@@ -15,7 +15,7 @@ const QUESTION = "Reply with the word OK."
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, owned_by: ProviderId })) })
 const decodeModels = Schema.decodeUnknownOption(Models)
 
-/** Above the 9 slots, the 100 providers of a file and `echo`. The list is not sealed. */
+/** Above the 9 slots, 100 providers of a file and `echo`. A limit is needed because the list is not sealed. */
 const MAX_PROVIDERS = 110
 
 const SECOND = 1000

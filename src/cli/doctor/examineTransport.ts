@@ -31,7 +31,7 @@ const FIXES: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: WITHOUT_TLS,
 }
 
-/** As above, for plain HTTP. */
+/** Remedies for errors over plain HTTP. */
 const PLAIN_FIXES: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: WITH_TLS,
   ECONNRESET: WITH_TLS,

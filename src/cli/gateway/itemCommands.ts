@@ -1,4 +1,4 @@
-/** Commands for one thing of a gateway, which its id names. */
+/** Commands for one item of a gateway, given by its id. */
 import { Argument, Command } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { printableLine } from "../printable.ts"

@@ -78,7 +78,7 @@ class LiveText {
   }
 }
 
-/** How a step ended, and by whom: a failed one may have called nobody. */
+/** How a step ended, and which model ran it. A failed step may have called none. */
 const endOf = ({ model, problem, status, tool }: Step): string => {
   const who = model ?? tool?.name
   const by = who === undefined ? "" : ` by ${who}`

@@ -14,7 +14,7 @@ const EXAMPLE = "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08"
 const taskOf = ({ request }: Schedule): string =>
   printableLine(taskText("task" in request ? request.task : request.messages))
 const timesOf = ({ cron, time_zone = "UTC" }: Schedule): string => `${cron} (${time_zone})`
-/** The job of the last time, or why there is none. */
+/** The job of the last run, or why there is none. */
 const lastOf = ({ last_job_id, last_problem }: Schedule): string =>
   last_problem === undefined ? (last_job_id ?? "none yet") : `no job: ${printableLine(last_problem.title)}`
 

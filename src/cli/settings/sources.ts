@@ -113,7 +113,10 @@ const mistypedIn = (values: Source["values"], isMeant: (name: string) => boolean
     .map((name) => `${name}: ${unknownName(name)}`)
 }
 
-/** Parses a file of settings. Unknown names are mistakes: all in JSON, those that look like sealgate's in lines. */
+/**
+ * Parses a file of settings. Unknown names are mistakes: in JSON all of them, in `NAME=value` files those with a prefix
+ * of sealgate.
+ */
 export const parseFile = (text: string): ParsedFile => {
   if (text.trimStart().startsWith("{")) return parseJsonFile(text)
   const { mistakes, values } = parseEnvFile(text)
@@ -140,7 +143,7 @@ const readSource = Effect.fnUntraced(function* (file: string) {
   return source
 })
 
-/** Says that the settings of this folder are not used, because their author could redirect secrets. */
+/** Warns that the settings of this folder are not used, because their author could redirect secrets. */
 const noticeUnused = (files: ReadonlyArray<string>) =>
   existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))
     ? Console.error(dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`))

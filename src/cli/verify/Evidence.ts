@@ -140,7 +140,7 @@ const mustBeInOrder = (events: ReadonlyArray<ServerSentEvent>) =>
       proofOf(next())
       if (left.next().done !== true) throw new Tampered("The recorded stream goes on after its proof.")
     },
-    // The parsers throw only `Tampered`.
+    // The parsers throw nothing but `Tampered`.
     catch: (error) => error as Tampered,
   })
 

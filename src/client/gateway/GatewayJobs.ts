@@ -53,7 +53,10 @@ const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
 const encodeToolCall = Schema.encodeSync(JobToolCall)
 
-/** After a poll that was cut off or refused, the next one does not wait: proxies and the tenant's limit let it pass. */
+/**
+ * After a poll was cut off or refused, the next one asks for no wait, so that proxies and the tenant's limit let it
+ * pass.
+ */
 export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
   const poller = yield* makePoller
   const poll = (query: { readonly wait?: number }) => api.jobs.get({ params: { id }, query })

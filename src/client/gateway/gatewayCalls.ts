@@ -56,7 +56,7 @@ const Sending = Context.Reference<{ begun: boolean }>("sealgate/client/gateway/S
 })
 const noting = HttpClient.tapRequest(() => Effect.map(Sending, (sending) => void (sending.begun = true)))
 
-/** Fails if an answer is a redirect, or with the problem in it, also if its code is unknown: another version may have more codes. */
+/** Fails if the answer is a redirect or a problem, even one with an unknown code: another version may have more codes. */
 const refused = HttpClient.transformResponse(
   Effect.tap(
     Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {

@@ -1,4 +1,4 @@
-/** A redirect is never followed: what is sent is only for the address that was given. */
+/** Redirects are never followed: a request is for the given address only. */
 
 /** Browsers hide both the target and the status (0) of a redirect. */
 export const isRedirect = (status: number): boolean => status === 0 || (status >= 300 && status < 400)

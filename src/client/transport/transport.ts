@@ -38,7 +38,7 @@ interface PostOptions {
   readonly limit?: AbortSignal
 }
 
-/** Error codes for connections that were never made, where no system call is named: nothing was sent. */
+/** Error codes of connections that were never made, which name no system call: nothing was sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
 
 /** Limit for requests that call no provider, in milliseconds. All requests may be waiting for a session. */

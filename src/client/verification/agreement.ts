@@ -1,4 +1,4 @@
-/** Checks that all that is stated more than once about an exchange agrees. Throws `Tampered`, which names what differs. */
+/** Checks that facts stated more than once about an exchange agree. Throws `Tampered`, which names the differing fact. */
 import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { apiOf, isApiName } from "../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -130,7 +130,7 @@ export const mustFit = (exchange: ProvenExchange): void => {
       "The request and the answer contradict each other: the answer starts over although the request forbids it.",
     )
   }
-  // The receipt of an incomplete answer may lack what the missing parts would have said.
+  // The receipt of an incomplete answer may lack facts that only the missing parts contain.
   if (receipt.status !== "complete" || answer === undefined) return
   const { finishReasons, models, usage } = answer
   mustBeSame(

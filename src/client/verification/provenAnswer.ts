@@ -1,4 +1,4 @@
-/** Reads from a revealed answer of any API what its receipt states as well. */
+/** Reads the facts of a revealed answer that its receipt also states, for any API. */
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion } from "../../domain/chat/chatTypes.ts"
 import { accumulate, UNFINISHED } from "../../domain/chat/chatStream.ts"
@@ -81,7 +81,7 @@ const chatAnswer = (completion: ChatCompletion, named: ReadonlyArray<JsonObject>
   }
 }
 
-/** A text that says something. Some servers send an empty model or reason, others a number. */
+/** A non-empty text. Some servers send an empty model or reason, others a number. */
 const textIn = (value: unknown): ReadonlyArray<string> => (typeof value === "string" && value !== "" ? [value] : [])
 
 const wholeAnswer = (api: unknown, answer: JsonObject): ProvenAnswer => ({

@@ -47,7 +47,7 @@ export const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) =>
 /** Whether a lie is part of the answer to a sealed request. */
 export const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
 
-/** The form of the only answers that a lie changes, if it cannot change those of both. */
+/** The only form whose answers a lie changes, if it cannot change both. */
 const formOf = ({ body, events }: Lie): Pick<Case, "form"> => {
   if ((body === undefined) === (events === undefined)) return {}
   return { form: body === undefined ? "stream" : "complete" }

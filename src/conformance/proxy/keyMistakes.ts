@@ -14,7 +14,7 @@ import { sha256 } from "../../client/crypto/primitives.ts"
 import type { SentRequest } from "../../client/sealed/sealRequest.ts"
 import { hkdfExpand, hmac } from "../lyingProxy/reference.ts"
 
-/** Ways to compute one part. The first is right and has no text. */
+/** Ways to compute one part. The first one is correct and has no text. */
 type Ways<A> = ReadonlyArray<readonly [mistake: string, value: A]>
 
 interface SealedFrame {

@@ -34,7 +34,7 @@ export interface KeyLimits {
   /** Each of its calls must fit all of them. */
   readonly budgets?: BudgetList
   readonly perMinute?: number
-  /** Jobs of it that start for each job of a key without a weight. */
+  /** How many of its jobs start for each job of a key without a weight. */
   readonly weight?: number
   readonly maxRunningJobs?: number
   /** Most of its model calls in flight in one process. */
@@ -93,7 +93,7 @@ export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
           detail: `The token's claim "roles" names none of ${Role.literals.join(", ")}; correct it at its issuer.`,
         })
       : AccessDenied.lacking(role)
-  /** The refusal of sums over all agents to a key of some. */
+  /** Refuses sums over all agents to a key that is limited to some. */
   static readonly limited = () =>
     new AccessDenied({
       detail: "The key is limited to some agents, and this covers all of the tenant's; use another key.",

@@ -17,7 +17,7 @@ export const MAX_PER_MINUTE = 1_000_000
 export const MAX_KEY_WEIGHT = 100
 export const MAX_AT_ONCE = 10_000
 
-/** Stands in the audit trail, and not every database stores a NUL. */
+/** Shown in the audit trail. Not every database stores a NUL. */
 const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,200}$/u, { expected: "1 to 200 characters without control characters" }),
 )

@@ -7,11 +7,11 @@ export type Role = typeof Role.Type
 /** The role that may access the routing configuration and the audit trail. */
 export const ADMIN_ROLE = "admin" satisfies Role
 
-/** The role of a token without the claim: identity providers that know no gateway send none. */
+/** The role of a token without the claim, which an identity provider unaware of the gateway issues. */
 const UNCLAIMED: Role = "manage"
 
 interface Holder {
-  /** The roles as the token or key names them; others are ignored. Absent if a token has no such claim. */
+  /** The roles as the token or key names them, without unknown ones. Absent if a token lacks the claim. */
   readonly roles?: ReadonlyArray<string>
 }
 

@@ -125,7 +125,7 @@ class CallAccumulator {
   toolCall(fallbackId: string): ToolCall {
     const call = { ...this.rest.object, id: this.id || fallbackId }
     if (this.type === "function") return { ...call, type: this.type, function: this.function }
-    // Only requests whose tools are of such a type get it.
+    // Only requests with tools of this type get such a call.
     return { ...call, type: this.type } as object as ToolCall
   }
 }

@@ -73,7 +73,7 @@ const sameBut = (a: Json, b: Json, but: string): boolean => {
 const same = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b))
 
-/** Whether joining `value` to anything changes nothing. */
+/** Whether joining `value` changes nothing. */
 export const isEmpty = (value: unknown): boolean =>
   value == null || value === "" || (Array.isArray(value) && value.length === 0)
 

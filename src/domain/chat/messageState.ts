@@ -14,7 +14,7 @@ export const messageStateOf = ({ extra_content, reasoning_content }: AssistantMe
   ...(extra_content != null && { extra_content }),
 })
 
-/** A message as another model than its author gets it: without state, also that of its tool calls. */
+/** A message for another model than its author: without state, also of its tool calls. */
 export const withoutMessageState = (message: Message): Message => {
   if (message.role !== "assistant") return message
   const { extra_content: _, reasoning_content: __, tool_calls: calls, ...rest } = message

@@ -59,7 +59,7 @@ export type JobTask = typeof JobTask.Type
 export const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
   typeof task === "string" ? [{ role: "user", content: task }] : task
 
-/** From last to first. */
+/** In rising order. */
 export const JobPriority = Schema.Literals(["low", "normal", "high"]).annotate({
   description: "Jobs with a higher priority begin before others of the tenant. `high` needs the role `manage`.",
 })
@@ -218,7 +218,7 @@ export class JobNotFound extends Refusal<JobNotFound>()("JobNotFound", {
   title: "There is no such job.",
 }) {}
 
-/** The other modes compare texts. */
+/** Modes other than `direct` compare texts, so they cannot promise an output of a schema. */
 export class OutputSchemaRefused extends Refusal<OutputSchemaRefused>()("OutputSchemaRefused", {
   code: "output-schema-refused",
   status: 422,

@@ -21,7 +21,7 @@ export const McpCommand = Schema.Struct({
     Schema.makeFilter((path: string) => (path.startsWith("/") ? undefined : "give the program's absolute path")),
   ),
   args: Schema.optionalKey(Schema.Array(Text).check(Schema.isMaxLength(MAX_ARGS))),
-  /** The whole environment, besides a home of its own. */
+  /** The process's whole environment, apart from its own HOME. */
   env: Schema.optionalKey(
     Schema.Record(Schema.String, Text).check(
       Schema.isMaxProperties(MAX_VARIABLES),

@@ -12,7 +12,7 @@ import { isObject, type JsonObject } from "../json/json.ts"
 const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/
 const MAX_SHOWN = 100
 
-/** Members of the root that models get in another form, or not. */
+/** Members of the root that models get in another form or not at all. */
 const REPLACED = /^(?:properties|required|\$ref|oneOf|anyOf|allOf|enum|const|not)$/
 
 const NONE: ReadonlySet<string> = new Set()
@@ -55,7 +55,7 @@ const propertiesOf = (root: JsonObject): ReadonlyMap<string, ReadonlySet<unknown
     parts.push(targetOf(root, $ref), ...listOf(allOf))
     possible.push(...listOf(anyOf), ...listOf(oneOf))
   }
-  // Visits add to both lists.
+  // `visit` adds to the lists that are being iterated.
   for (const schema of holding) visit(schema, holding, properties)
   const described = new Set(properties.keys())
   for (const schema of possible) visit(schema, possible, described)
@@ -96,7 +96,7 @@ const intersection = (sets: ReadonlyArray<ReadonlySet<string>>): ReadonlySet<str
 
 const FOLDED = /^#\/(?:oneOf|anyOf|allOf|not)(?:\/|$)/
 
-/** Drops references to what is no longer there. */
+/** Drops references into members that were removed. */
 const withoutLost = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutLost)
   if (!isObject(value)) return value
@@ -114,8 +114,9 @@ const propertyOf = (alternatives: ReadonlySet<unknown>): unknown => {
 
 /**
  * Returns the schema of a tool's input for models: an object with `properties`, into which the root's compositions are
- * folded. It guides models; the tool checks the given one. It requires no other properties than that. A property has the
- * schemas of the alternatives that describe it, although alternatives that do not may allow any value: models need them.
+ * folded. It only guides models, so it may be looser than the original, against which the tool's input is checked. It
+ * requires no property that the original does not require. If several alternatives describe a property, it keeps those
+ * descriptions, even if another alternative allows any value.
  */
 export const modelSchemaOf = (schema: JsonObject): JsonObject & { readonly properties: JsonObject } => {
   const required = requiredOf(schema)

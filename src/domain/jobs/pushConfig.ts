@@ -21,7 +21,7 @@ export const PushConfigId = Schema.String.check(
 export const PushConfig = Schema.Struct({
   id: Schema.optionalKey(PushConfigId),
   url: WebhookUrl,
-  /** Sent back to the receiver, which knows by it that the notice is meant for it. */
+  /** Sent back to the receiver, so that it can recognize its notices. */
   token: Schema.optionalKey(Credentials),
   authentication: Schema.optionalKey(
     Schema.Struct({
@@ -32,7 +32,7 @@ export const PushConfig = Schema.Struct({
 })
 export type PushConfig = typeof PushConfig.Type
 
-/** A stored one. Its credentials are not shown again. */
+/** A stored configuration. Its credentials are never shown. */
 export interface KnownPushConfig {
   readonly id: string
   readonly url: string

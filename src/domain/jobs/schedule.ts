@@ -52,14 +52,15 @@ const hasDays = ({ days, months, weekdays }: Cron.Cron, [, , day, , weekday]: Re
 /** The first time after `after`, both in milliseconds since the epoch; `undefined` if there is none or the plan is invalid. */
 export const nextTime = ({ cron, time_zone = "UTC" }: Plan, after: number): number | undefined => {
   const fields = cron.split(" ")
-  // In the hour that the end of summer time repeats, as in Vixie cron: a schedule for every hour has both, others the first.
+  // In the hour repeated at the end of summer time, schedules that run every hour run twice, others only the first
+  // time, as in Vixie cron.
   const onDstOverlap = fields[1]?.startsWith("*") === true ? "both" : "earlier"
   const parsed = Result.getOrUndefined(Cron.parse(cron, time_zone, { onDstOverlap }))
   if (parsed === undefined || !hasDays(parsed, fields)) return undefined
   try {
     return Cron.next(parsed, after).getTime()
   } catch {
-    // It gives up after thousands of days without a match.
+    // `Cron.next` throws after thousands of days without a match.
     return undefined
   }
 }

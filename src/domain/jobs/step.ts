@@ -29,7 +29,7 @@ const fields = {
 export const Step = Schema.Struct(fields)
 export type Step = typeof Step.Type
 
-/** The members of a step alone. */
+/** The members that identify a step. */
 export const stepOf = (step: Step): Step => Struct.pick(step, Struct.keys(fields))
 
 const NAMED = ["within", "round", "sample", "question", "turn", "call", "server"] as const

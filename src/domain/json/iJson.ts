@@ -163,7 +163,10 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
   }
 }
 
-/** The first fault of `text` as a sentence, except that it is no JSON, which the parser, called next, reports. */
+/**
+ * The first fault of `text` as a sentence, unless the fault is that it is not JSON, which the parser, called next,
+ * reports.
+ */
 export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
   const fault = text.isWellFormed() ? bytesFault(utf8(text), limits) : HALF
   return fault === NOT_JSON ? undefined : fault

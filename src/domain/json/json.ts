@@ -12,7 +12,7 @@ export const isDeeper = (value: unknown, levels: number): boolean => {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
 }
 
-/** The value of a JSON text, or `undefined`, which no JSON text has as its value. */
+/** The value of a JSON text; `undefined` if the text is not JSON. */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -4,7 +4,7 @@ import type { ProblemIssue } from "../problems/problemTypes.ts"
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Of an `enum`, or names in `required`. */
+/** Maximum number of values of an `enum`, or names in `required`. */
 const MAX_CHOICES = 256
 const MAX_LEVELS = 16
 
@@ -17,7 +17,7 @@ const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   enum: (value) => isShort(value) && value.length > 0 && value.every(isScalar),
   const: (value) => isScalar(value),
   properties: (value) => isObject(value) && Object.values(value).every(isObject),
-  // A name that is repeated would be looked up again in every object.
+  // A repeated name would be looked up again in every object.
   required: (value) => isShort(value) && value.every(isText) && new Set(value).size === value.length,
   additionalProperties: (value) => typeof value === "boolean",
   items: isObject,
@@ -68,7 +68,7 @@ const hasType = (value: unknown, type: Type): boolean =>
 /** Reported at most; a long array can have thousands. */
 const MAX_MISFITS = 64
 
-/** Where a value does not fit a schema, which has no {@link jsonSchemaMistake}. */
+/** Where a value does not fit a schema. The schema must have passed {@link jsonSchemaMistake}. */
 export const misfits = (schema: JsonSchema, value: unknown, path: string): ReadonlyArray<ProblemIssue> => {
   const found: Array<ProblemIssue> = []
   check(schema, value, path, found)

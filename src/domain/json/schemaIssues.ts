@@ -7,7 +7,7 @@ type Issue = SchemaIssue.Issue
 /** Issues reported at most; a body of a megabyte can have thousands. */
 const MAX_MISFITS = 64
 
-/** More names would hide the mistake. */
+/** With more names, a message would hide the mistake. */
 const MAX_NAMES = 16
 
 /** Names the members that exist, because most unknown ones are misspelt. */

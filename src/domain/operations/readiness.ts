@@ -96,7 +96,10 @@ export const PublicReadiness = Schema.Struct({
 })
 export type PublicReadiness = typeof PublicReadiness.Type
 
-/** Whether a provider's circuit is not closed, or its calls fail until the operator fixes something. One failure is no sign. */
+/**
+ * Whether a provider's circuit is not closed, or its calls fail until the operator fixes something. A single failure
+ * does not count.
+ */
 export const isFailing = (provider: ProviderReadiness): boolean =>
   provider.configured && (provider.circuit !== "closed" || provider.fault?.lasting === true)
 

@@ -11,7 +11,7 @@ export class StorageUnavailable extends Refusal<StorageUnavailable>()("StorageUn
 
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
-/** A page ends before this, because it is held in memory, and conversations take up to 0.4 s per megabyte to read. */
+/** Maximum size of a page in bytes. Pages are held in memory, and a megabyte of conversations takes up to 0.4 s to read. */
 const MAX_PAGE_BYTES = 1024 * 1024
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PAGE_SIZE }))
 

@@ -100,6 +100,6 @@ export const Refusal =
         return problem
       },
     })
-    // It adds nothing to what it extends.
+    // The class declares no members of its own.
     return withoutStack(Base) as typeof Base
   }

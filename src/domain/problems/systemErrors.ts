@@ -52,7 +52,7 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === "TimeoutError" || isTimeout(error.cause))
 
-/** Why there was no answer, or no whole one, over a connection. If nothing came, `address` says where it was to. */
+/** Why a connection brought no answer, or only a part. If nothing came, `address` names the server. */
 export const connectionReason = (error: unknown, address = ""): string => {
   if (isTimeout(error)) return "there was no answer in time"
   const code = systemCode(error)

@@ -57,7 +57,7 @@ export interface EvidenceAnswer {
   readonly configuration: string
   /** base64url of the report, the quote or the token. */
   readonly report: string
-  /** base64url of what the report is verified with, if the machine hands it out. */
+  /** base64url of the collateral that the machine supplies, if any. */
   readonly collateral?: string
   readonly path: EvidencePath
 }

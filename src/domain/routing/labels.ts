@@ -17,6 +17,6 @@ const isLabel = ([name, value]: readonly [string, string]): boolean =>
   !CONTROL.test(name) &&
   !CONTROL.test(value)
 
-/** The first eight entries of the metadata; without those that a label cannot be: too long, or with control characters. */
+/** The first eight entries of the metadata, without those that are too long or contain control characters. */
 export const labelsOf = (metadata: Labels): Labels =>
   Object.fromEntries(Record.toEntries(metadata).filter(isLabel).slice(0, MAX_LABELS))

@@ -6,7 +6,7 @@ const encode = Schema.encodeSync(LedgerEntry)
 const COLUMNS = Record.keys(LedgerEntry.fields)
 const END_OF_LINE = "\r\n"
 
-/** Beginnings that spreadsheets read as a formula. Models and tenants have names that others chose. */
+/** Beginnings of cells that spreadsheets would run as formulas. Callers choose the names of models and tenants. */
 const FORMULA = /^[=+\-@\t\r]/
 
 const cell = (value: unknown): string => {

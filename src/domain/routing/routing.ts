@@ -120,7 +120,7 @@ export const RoutingSettings = Schema.Struct({
 })
 export type RoutingSettings = typeof RoutingSettings.Type
 
-/** Whether a target is meant by the `name` of a model: one of the configuration's names, else the model's own. */
+/** Whether a client's model `name` means the target: a name of the configuration, or else the model's own name. */
 export const isNamed = ({ names }: Pick<RoutingSettings, "names">, name: string, target: TargetName): boolean => {
   const filter = names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
   if (filter !== undefined) return permits(filter, target)

@@ -1,4 +1,4 @@
-/** Members of requests that the routing leaves out or renames if a target refuses them. */
+/** Members of requests that the router leaves out or renames if a target refuses them. */
 
 /** Vendors' names for `response_format` and its contents. */
 export const FORM_NAMES =

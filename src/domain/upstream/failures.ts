@@ -122,22 +122,25 @@ export const failureRules = table<FailureRule>()({
    * fail each time, which says nothing about its health. Free, unless the provider reports usage.
    */
   broken: { ...transient, against: undefined, code: "upstream-truncated" },
-  /** The answer ended without a finish reason. Servers that do this do it, and bill, each time. */
+  /** The answer ended without a finish reason. Servers that omit it always do, and bill each time. */
   unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
-  /** Not JSON, a wrong content type, malformed, or beyond the limits: billed, and another would likely equal it. */
+  /**
+   * Not JSON, a wrong content type, malformed, or beyond the limits. It was billed, and another attempt would likely
+   * fail alike.
+   */
   garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
-  /** Whole embeddings beyond the limit: the request asked for them, and any target would send as many. */
+  /** Embeddings longer than the limit. The request asked for them, so any target would send as many. */
   oversized: { ...final, billed: true, verdict: false, code: "invalid-request" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },
-  /** Beyond a limit of the body or of tokens per minute, so that a target with the same context may take it. */
+  /** Above a limit of the body or of tokens per minute, so a target with the same context may accept it. */
   "too-large": { ...elsewhere, code: "context-too-long" },
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
   /**
-   * The model or its server lacks an ability that the request needs, such as tools, or what the provider that answered
-   * before has: the response to continue, or the key of its encrypted reasoning. Another one may have it.
+   * The target lacks something that the request needs: an ability such as tools, the response to continue, or the key
+   * of encrypted reasoning. Another target may have it.
    */
   incapable: { ...elsewhere, verdict: true, code: "invalid-request" },
   /** The request is invalid in its own API and cannot be translated; nothing was sent. */

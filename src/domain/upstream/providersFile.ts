@@ -7,7 +7,7 @@ import { ProviderId } from "./upstream.ts"
 
 const MAX_PROVIDERS = 100
 const MAX_MODELS = 200
-/** Every call of the gateway looks at all of them. */
+/** Limited because every call of the gateway looks at all of them. */
 const MAX_ALL_MODELS = 500
 const MAX_HEADERS = 16
 
@@ -23,7 +23,7 @@ const OWN_HEADERS = new Set(
 
 const expected = (pattern: RegExp, words: string) => Schema.String.check(Schema.isPattern(pattern, { expected: words }))
 
-/** The server of a provider, as a secret may go to it. */
+/** The server of a provider, to which its key is sent. */
 const BaseUrl = Schema.String.check(
   Schema.isMaxLength(2048),
   Schema.makeFilter(

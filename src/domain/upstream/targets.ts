@@ -23,7 +23,7 @@ export const sameTarget = (a: TargetName, b: TargetName): boolean => a.provider 
 /** The model without the vendor that resellers put before it: `gpt-5` for `openai/gpt-5`. */
 export const modelOf = ({ model }: TargetName): string => model.slice(model.lastIndexOf("/") + 1)
 
-/** Whether two targets have the same model, possibly at two providers: its answers to one question depend on each other. */
+/** Whether two targets have the same model, possibly at two providers. Their answers to one question are not independent. */
 export const sameModel = (a: TargetName, b: TargetName): boolean => modelOf(a) === modelOf(b)
 
 const Patterns = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, MAX_PATTERN))).check(
@@ -68,7 +68,7 @@ const matches = (pattern: string, text: string): boolean => {
 const anyMatches = (patterns: ReadonlyArray<string>, { model, provider }: TargetName): boolean =>
   patterns.some((pattern) => [`${provider}/${model}`, model, provider].some((text) => matches(pattern, text)))
 
-/** Whether `filter` lets `target` through; no filter lets everything through. */
+/** Whether `filter` permits `target`. Without a filter, every target is permitted. */
 export const permits = (filter: TargetFilter | undefined, target: TargetName): boolean =>
   filter === undefined ||
   (!anyMatches(filter.deny ?? [], target) && (filter.allow === undefined || anyMatches(filter.allow, target)))

@@ -21,7 +21,7 @@ import type { RawObject } from "../json/rawObject.ts"
  * one. A name without a provider counts as not configured.
  */
 export const ProviderId = Schema.String.check(
-  // The pattern has it, too, but descriptions of the API need the length by itself.
+  // The pattern contains the length too, but descriptions of the API need it separately.
   Schema.isMaxLength(32),
   Schema.isPattern(/^[a-z][a-z0-9-]{0,31}$/, {
     expected: "a provider's name: 1 to 32 letters a-z, digits and dashes, the first a letter",
@@ -65,7 +65,7 @@ export interface AskOptions {
   readonly caller?: string | undefined
   /** Whether a stream that breaks after output emits `Restarted` (the default) or fails with `upstream-interrupted`. */
   readonly restart?: boolean | undefined
-  /** Runs before a call that follows a failed one: whether it may be made. */
+  /** Runs before a call that follows a failed one. Returns whether it may be made. */
   readonly mayCallAgain?: Effect.Effect<boolean> | undefined
   /** The limit of the next call of a target. */
   readonly outputLimit?: ((target: Pick<UpstreamTarget, "provider" | "model">) => OutputLimit) | undefined
@@ -76,7 +76,7 @@ export interface AskOptions {
 /** A Chat Completions request, for any provider. */
 export interface UpstreamRequest extends AskOptions {
   readonly completion: ChatRequest
-  /** The targets that wrote messages of `completion`, by message: no other target gets a message's state. */
+  /** The targets that wrote messages of `completion`. No other target gets a message's state. */
   readonly authors?: ReadonlyMap<Message, Pick<UpstreamTarget, "provider" | "model">> | undefined
 }
 
@@ -88,7 +88,7 @@ export interface ApiRequest extends AskOptions {
   readonly headers: Readonly<Record<string, string>>
   /** The model that `body` names. */
   readonly model: string | undefined
-  /** Translates the request, if it is a chat, for providers of another API, or returns its mistakes. */
+  /** Translates the request for providers of another API if it is a chat, or returns its mistakes. */
   readonly completion?: (() => Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>>) | undefined
 }
 

@@ -25,7 +25,10 @@ import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Put before paths, of which only the path is used. As a base it would take a path of two slashes for a host. */
+/**
+ * Prefix for paths, of which only the path is used. As a relative URL, a path that begins with two slashes would name a
+ * host.
+ */
 const SOMEWHERE = "http://connector.invalid"
 
 const addressOf = ({ url }: Request): string => (url.startsWith("/") ? SOMEWHERE + url : url)

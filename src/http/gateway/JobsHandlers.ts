@@ -77,7 +77,7 @@ export const JobsHandlers = layerHandlers(
     const events = Effect.fnUntraced(function* (id: string, after: JobPosition) {
       const user = yield* userOf(id)
       const { tenant } = user
-      // Answers 404 while there is still a status to send.
+      // Answers 404 while the status can still be sent.
       yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(
@@ -118,7 +118,7 @@ export const JobsHandlers = layerHandlers(
         const user = yield* userOf(params.id)
         yield* mayResume(user, params.id)
         const { id } = yield* audit.noted(user, "job.resume", jobs.resume(user.tenant, params.id), ({ id }) => id)
-        // Whether it waits for a place is known after the commit.
+        // Only after the commit is it known whether the job waits for a place.
         return yield* jobs.get(user.tenant, id)
       }),
       remove: Effect.fnUntraced(function* ({ params }) {

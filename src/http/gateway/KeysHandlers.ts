@@ -54,7 +54,7 @@ export const KeysHandlers = layerHandlers(
           .noted(user, "key.update", updated, ({ id }) => id)
           .pipe(
             Effect.tap(({ id }) => (payload.max_running_jobs === undefined ? Effect.void : queue.cap(user.tenant, id))),
-            // A caller that hangs up does not keep its open jobs from the new cap.
+            // Uninterruptible, so that open jobs get the new cap even if the caller disconnects.
             Effect.uninterruptible,
           )
       }),

@@ -57,7 +57,7 @@ interface Span {
   readonly to?: DateTime.Utc
 }
 
-/** The span that was asked for; by default the last 24 hours. */
+/** The requested time span; by default the last 24 hours. */
 const spanOf = Effect.fnUntraced(function* (query: Span) {
   const to = query.to ?? (yield* DateTime.now)
   const from = query.from ?? DateTime.subtract(to, { hours: 24 })

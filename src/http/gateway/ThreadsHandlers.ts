@@ -32,7 +32,8 @@ export const ThreadsHandlers = layerHandlers(
       get: ({ params }) => Effect.map(found(params.id), ({ thread }) => thread),
       remove: Effect.fnUntraced(function* ({ params }) {
         const { thread, user } = yield* found(params.id)
-        // Noted first: it may have more jobs than one transaction deletes in time. A repeated request deletes the rest.
+        // Audited first: the thread may have more jobs than one transaction can delete in time. A repeated request
+        // deletes the rest.
         yield* audit.noted(user, "thread.remove", Effect.void, () => thread.id)
         yield* threads.remove(user.tenant, thread.id)
       }),

@@ -28,7 +28,7 @@ export const makeAgentTasks = Effect.gen(function* () {
     give: Effect.fnUntraced(function* (user: Identity, { agent, key, request, waits }: AgentTask) {
       const { id } = yield* agents.named(user.tenant, agent, user.key?.agents)
       yield* mayExecute(user, id, request)
-      // Before the job exists: a refused caller would ask again, and pay again.
+      // Checked before the job exists: a refused caller would send the task again, and pay again.
       if (waits) yield* place(user.tenant)
       return yield* jobs.enqueue(user.tenant, id, request, key, user.key)
     }),

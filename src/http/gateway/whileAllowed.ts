@@ -1,4 +1,4 @@
-/** Ends what a caller waits for with its access: the key or token was checked only when the request came. */
+/** Ends waiting answers and streams when the caller's access ends. Key and token were checked only when the request came. */
 import { Clock, Duration, Effect, Stream } from "effect"
 import { type Identity, TokenRefused } from "../../domain/access/identity.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
@@ -6,7 +6,7 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 
 const CHECKED_EVERY = Duration.seconds(1)
 
-/** The members of a key that decide what its holder may see. A change of others, such as its limits, ends nothing. */
+/** The members of a key that decide what its holder may see. A change of other members, such as limits, ends nothing. */
 const accessOf = ({ key, roles }: Identity): string => JSON.stringify([roles, key?.agents])
 
 /** Returns combinators for answers that wait and for streams. */
@@ -39,7 +39,7 @@ export const makeWhileAllowed = Effect.gen(function* () {
       (user: Identity) =>
       <A, E, R>(waiting: Effect.Effect<A, E, R>): Effect.Effect<A, E | TokenRefused, R> =>
         Effect.raceFirst(waiting, over(user)),
-    /** Ends the stream, also at a shutdown: its client asks again, and is refused then. */
+    /** Ends the stream, also at a shutdown. A client without access is refused when it connects again. */
     stream: (user: Identity) => Stream.interruptWhen(Effect.raceFirst(drain.begun, Effect.ignore(over(user)))),
   }
 })

@@ -1,10 +1,10 @@
-/** Writes server-sent events, and late JSON, with something against silence; a slow reader makes the source wait. */
+/** Writes server-sent events and late JSON. Keep-alives break long silences, and a slow reader slows its source down. */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
 import { momentOf } from "../../services/moments.ts"
 
-/** Silence after which something is sent to keep the connection alive. */
+/** Silence after which a keep-alive is sent. */
 export const KEEP_ALIVE = Duration.seconds(15)
 /** How many events may wait for a slow reader, besides those already written to the socket. */
 const BUFFERED_EVENTS = 16

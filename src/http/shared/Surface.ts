@@ -44,7 +44,10 @@ const DOCUMENTS = ["openapi.json", "health", "ready"]
 const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"]?.includes("text/html") === true
 
-/** Redirects browsers to the console and sends programs a list. Addresses are relative, for use below any prefix. */
+/**
+ * Redirects browsers to the console, and sends a list of addresses to programs. Addresses are relative, so they work
+ * below any prefix.
+ */
 const layerEntrance = (component: SurfaceOptions["component"], pages: ReadonlyArray<string>) => {
   const [first] = pages
   const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents: DOCUMENTS })

@@ -46,7 +46,7 @@ export const decoding = Effect.fnUntraced(function* <E = never>(
         return Effect.sync(() => body.add(piece))
       }
       yield* Stream.runForEach(pieces, collect)
-      // Copied, because it may wait for minutes and the buffer may have twice its size.
+      // Copied, because it may wait for minutes in a buffer of up to twice its size.
       return body.take().slice()
     }).pipe(Effect.scoped, turns.withPermit)
 })

@@ -12,7 +12,7 @@ export class PolicyStates {
     this.#counted = [...this.#counted, counted]
   }
 
-  /** Keeps the response from showing them. */
+  /** Leaves the fields out of the response. */
   hide(): void {
     this.#counted = []
   }

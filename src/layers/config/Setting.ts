@@ -47,7 +47,10 @@ export const SettingOrigin = Context.Reference<(variable: string) => string>(
   { defaultValue: () => () => "the environment" },
 )
 
-/** Off by default, because a shell sets vendors' variables for other programs: they may even name this proxy's connector. */
+/**
+ * Off by default, because a shell sets vendors' variables for other programs. They may even point at this proxy's
+ * connector.
+ */
 export const providerFromEnv = setting(
   "PROVIDER_FROM_ENV",
   FlagText,
@@ -75,7 +78,7 @@ const find = Effect.fnUntraced(function* (
 /** No setting's value is quoted, but Docker's `--env-file` keeps the quotes of a line. */
 const QUOTED = /^(".*"|'.*')$/s
 
-/** Samples use it for secrets, so everybody knows such a value. */
+/** Samples use these values for secrets, so everybody knows them. */
 const PLACEHOLDER = /^replace-me/i
 
 /** Why no setting may have this text; `undefined` if it may. */

@@ -43,6 +43,6 @@ export const hostWithoutTls = (url: Redacted.Redacted): string | undefined => {
   if (mode !== undefined && !UNDECIDED.has(mode)) return undefined
   const named = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : decodeURIComponent(hostname)
   const host = searchParams.getAll("host").at(-1) ?? named
-  // Nothing is localhost, and a path is the folder of a socket.
+  // An empty host is localhost, and a path is the folder of a socket.
   return host === "" || host.startsWith("/") || isLoopback(host) ? undefined : host
 }

@@ -15,7 +15,7 @@ const RatioText = parsed(
 
 const pairsIn = Option.liftThrowable((text: string) => {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "")
-  // A pair without `=` is not a URI component either, so both mistakes throw.
+  // A pair without `=` is no URI component either, so this throws for both mistakes.
   const parts = pairs.map((pair) => /^([^=]+)=(.*)$/s.exec(pair) ?? ["", "", "%"])
   return Redacted.make(
     Object.fromEntries(parts.map(([, name = "", value = ""]) => [name.trim(), decodeURIComponent(value.trim())])),

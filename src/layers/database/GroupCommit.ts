@@ -90,7 +90,7 @@ export class GroupCommit {
   )
 
   private runBetween<A>(sql: string, run: () => A): readonly [Exit.Exit<A, SqlError.SqlError>, Group | undefined] {
-    // Without uncommitted data, reads need not wait.
+    // While nothing is uncommitted, reads need not wait.
     if (this.group === undefined && READS.test(sql)) return [this.attempt(sql, run), undefined]
     const group = this.join()
     if (Exit.isFailure(group)) return [Exit.failCause(group.cause), undefined]
@@ -102,7 +102,7 @@ export class GroupCommit {
   private join(): Exit.Exit<Group, SqlError.SqlError> {
     if (this.group !== undefined) return Exit.succeed(this.group)
     return this.attempt("begin", () => {
-      // Remains of a failed commit that could not be rolled back.
+      // Cleans up after a failed commit that could not be rolled back.
       if (this.database.isTransaction) this.database.exec("ROLLBACK")
       this.database.exec("BEGIN IMMEDIATE")
       this.since = performance.now()
@@ -141,7 +141,7 @@ export class GroupCommit {
     this.isScheduled = true
     setImmediate(() => {
       this.isScheduled = false
-      // A running turn commits for all when it ends.
+      // When a running turn ends, it commits for all.
       if (this.inTurn) this.since = -Infinity
       else this.flush()
     })

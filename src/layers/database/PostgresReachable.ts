@@ -50,8 +50,8 @@ interface Failure {
 }
 
 /**
- * Whether the session is read-only. If so, ends one that is, so that the pool opens another: after a failover, old ones may
- * lead to the former primary.
+ * Whether the session is read-only. Ends a read-only session, so that the pool opens another: after a failover, old
+ * sessions may lead to the former primary.
  */
 const look = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlError> =>
   Effect.tap(isReadOnly(sql), (isSo) =>
@@ -63,7 +63,7 @@ const look = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlErro
 
 const ISOLATION = "read committed"
 
-/** Warns of a default isolation at which Postgres refuses statements that meet, whose requests then fail. */
+/** Warns if the default isolation level makes Postgres refuse concurrent statements, whose requests would fail. */
 const warnOfIsolation = Effect.fnUntraced(function* (place: string) {
   const sql = yield* SqlClient.SqlClient
   const [{ level } = { level: ISOLATION }] = yield* sql<{ level: string }>`

@@ -15,7 +15,7 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
-/** How often the connection is checked: after a failover it may lead to the former primary, where nobody notifies. */
+/** How often the connection is checked. After a failover it may lead to the former primary, which sends no notifications. */
 const LOOK_EVERY = Duration.seconds(5)
 /** Maximum number of topics that are sent together. */
 const TOPICS_AT_ONCE = 150
@@ -63,7 +63,7 @@ export const layerPostgresSignals = ({
           const notifications = yield* Scope.provide(connection.listen(CHANNEL), listening)
           yield* check
           yield* back
-          // Notifications were lost while the connection was down: all waiters look for themselves.
+          // Notifications were lost while the connection was down, so all waiters check the database.
           board.wakeAll()
           return yield* Effect.raceFirst(
             Effect.forever(Effect.map(Queue.take(notifications), (notification) => receive(notification.payload))),
@@ -81,7 +81,7 @@ export const layerPostgresSignals = ({
       const outbox = yield* Queue.sliding<string>(MAX_WAITING)
       const send = Effect.gen(function* () {
         const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_AT_ONCE))
-        // If sending fails, waiters find the change at their next look.
+        // If sending fails, waiters find the change when they poll.
         yield* Effect.forEach(
           payloadsOf(self, topics),
           (payload) => Effect.ignore(pg`SELECT pg_notify(${CHANNEL}, ${payload})`),

@@ -21,7 +21,7 @@ export interface SqliteConfig {
 const DRIVER = "sqlite-node"
 /** How long a statement waits for another program, such as a back-up, before it fails. */
 const BUSY_TIMEOUT_MS = 5000
-/** Most prepared statements to keep; statements with literals in their text would otherwise pile up. */
+/** Maximum number of kept prepared statements. Statements with literals in their text would otherwise pile up. */
 const MAX_PREPARED = 256
 
 type Rows = ReadonlyArray<Record<string, unknown>>

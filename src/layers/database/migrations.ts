@@ -81,7 +81,7 @@ export const migrations = STEPS.map(([name, texts], index) => ({
 
 /** How long Postgres waits for a lock, unless the operator has set a limit. */
 const LOCK_TIMEOUT = "30s"
-/** A start that takes longer logs why. */
+/** A start that waits longer logs the reason. */
 const SILENT = Duration.seconds(2)
 
 const reportWaiting = Effect.sleep(SILENT).pipe(
@@ -136,7 +136,7 @@ const apply = Effect.gen(function* () {
     name TEXT NOT NULL
   )`
   yield* sql.onDialectOrElse({
-    // Waits for a back-up here: waiting for another table would block the statements of gateways that run.
+    // Waits here if a back-up holds the lock: waiting for another table would block the statements of running gateways.
     pg: () => Effect.asVoid(sql`LOCK TABLE ${sql(TABLE)} IN ACCESS EXCLUSIVE MODE`),
     orElse: () => Effect.void,
   })

@@ -29,7 +29,7 @@ const SEED_BYTES = 32
 
 type EvidenceModeError = KeyFileError | ConfigurationMistakes | SourceFailed | Config.ConfigError
 
-/** An identity of the guest: derived by dstack's key service, else as old as the process. */
+/** An identity of the guest: derived by dstack's key service, or else made at start. */
 const layerIdentity = (mode: NonNullable<ProxySettings["attest"]>) =>
   Attestation.layerFromSeed<SourceFailed>(
     mode === "dstack" ? dstackSeed : Effect.sync(() => randomFillSync(secretBytes(SEED_BYTES))),

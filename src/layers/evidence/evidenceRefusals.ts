@@ -11,7 +11,10 @@ type Mode = "dstack" | "tsm" | "confidential-space"
 
 /** Variables that the loader, Node and OpenSSL read by themselves, and that may change which code runs or which servers are trusted. */
 const LOADED = /^(?:NODE|LD|SSL|OPENSSL)_/
-/** Set by images of Node, part of the attested configuration, or read by nobody, as Kubernetes sets for nodes and services. */
+/**
+ * Variables that are harmless: set by images of Node, part of the attested configuration, or unused, as Kubernetes sets
+ * for nodes and services.
+ */
 const HARMLESS = /^NODE_(?:ENV|VERSION|EXTRA_CA_CERTS|NAME|IP)$|_(?:SERVICE_HOST|SERVICE_PORT|PORT)(?:_|$)/
 
 const environmentMistakes = (env: ProcessFacts["env"]): ReadonlyArray<Mistake> =>
@@ -50,7 +53,7 @@ const publishedSecrets = (env: ProcessFacts["env"]) => {
   )
   return named.flatMap(({ codec, variable }): ReadonlyArray<Mistake> => {
     const text = env[variable]?.trim() ?? ""
-    // Text that cannot be decoded may hold a secret, too: only variables that are not read still have such.
+    // Text that cannot be decoded counts as a secret. Only variables that are not read can contain such text.
     const isHarmless = Option.exists(Schema.decodeOption(codec)(text), (value) => !mayHoldSecret(value))
     if (text === "" || isHarmless) return []
     const problem =
@@ -59,7 +62,7 @@ const publishedSecrets = (env: ProcessFacts["env"]) => {
   })
 }
 
-/** The file can change where prompts go after the evidence was given. */
+/** With this file, the destinations of prompts could change after the evidence was given. */
 const changeableProviders = Effect.map(findSettings([proxySettings.providersFile]), (found) =>
   found.flatMap(({ from }): ReadonlyArray<Mistake> =>
     from === undefined

@@ -101,7 +101,7 @@ const CLIENT_ERRORS = new Map<string | undefined, typeof MALFORMED>([
 /** Answers input that Node's parser rejects with a problem document. */
 const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serving>): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Another answer cannot follow one that has begun.
+    // After an answer has begun, no other can follow.
     const begun = serving.get(socket)?.answer?.headersSent === true
     if (error.code === "ECONNRESET" || !socket.writable || begun) return void socket.destroy()
     const problem = makeProblem(CLIENT_ERRORS.get(error.code) ?? MALFORMED)

@@ -9,9 +9,9 @@ const parserOf = (socket: Socket): Parser | undefined =>
     : undefined
 
 /**
- * Closes a connection and ignores the rest of the current read. Node parses all of its up to 64 KiB even after the
- * connection was destroyed, with a callback for every request and chunk: up to ten thousand. So the callbacks are removed
- * until the end of this turn of the event loop, before Node reuses the parser for another connection.
+ * Closes a connection and ignores the rest of the current read. Node parses all of the read, up to 64 KiB, even after
+ * the connection was destroyed, with a callback for every request and chunk: up to ten thousand. So the callbacks are
+ * removed until the end of this turn of the event loop. Only then does Node reuse the parser for another connection.
  */
 export const cutAtOnce = (socket: Socket): void => {
   const parser = parserOf(socket)

@@ -26,7 +26,7 @@ export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsSer
       const remaining = Math.min(last + QUIET_MS, end) - performance.now()
       if (remaining <= 0) return
       await setTimeout(remaining)
-      // Lets a process that was busy meanwhile read what has come.
+      // A process that was busy now reads what has arrived.
       await setImmediate()
     }
   })

@@ -1,4 +1,7 @@
-/** Replaced when it breaks or hangs. Meanwhile every command fails at once, so that requests do not wait for Redis. */
+/**
+ * A connection that is replaced when it breaks or hangs. Meanwhile every command fails at once, so that requests do not
+ * wait for Redis.
+ */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
 import { Redis } from "effect/persistence"
@@ -11,7 +14,10 @@ const HALF_PATIENCE = Duration.millis(500)
 /** How often Redis is probed, and how long after a loss the next connection is tried. */
 const LOOK_EVERY = Duration.seconds(1)
 const CONNECT_MS = 2000
-/** Longest silence, in milliseconds. Longer than this process may stall, which is not a fault of Redis. */
+/**
+ * Longest silence, in milliseconds. Longer than this process itself may stall, because such a stall is no fault of
+ * Redis.
+ */
 const SILENCE_MS = 10_000
 /** How long a start waits for the first connection, so that limits are shared from the first request on. */
 const START_PATIENCE = Duration.seconds(5)
@@ -72,7 +78,10 @@ const open = Effect.fnUntraced(function* (
   return { client, lost }
 })
 
-/** In two halves: if this process stalled, the second one leaves time to read an answer that had arrived. */
+/**
+ * The pause has two halves: after a stall of this process, the second one leaves time to read an answer that has
+ * arrived.
+ */
 const tooLate = Effect.sleep(HALF_PATIENCE).pipe(
   Effect.andThen(Effect.sleep(HALF_PATIENCE)),
   Effect.andThen(Effect.fail(failed(new Error("timed out")))),

@@ -37,7 +37,7 @@ const sampling = (tracer: Tracer.Tracer, settings: TelemetrySettings): Tracer.Tr
     span: (options) => {
       const span = tracer.span(options)
       const parent = Option.getOrUndefined(options.parent)
-      // None if the parent stands for a trace without spans.
+      // `undefined` if the parent stands for a trace without spans.
       const context = parent === undefined ? undefined : traceContextOf(parent)
       if (context?.tracestate !== undefined) span.attribute(TRACE_STATE, context.tracestate)
       const decided = context === undefined ? undefined : parent?.sampled
@@ -105,7 +105,7 @@ export const layerOpenTelemetry = (
       Effect.gen(function* () {
         const { flush } = yield* OtlpExporter.Flusher
         yield* client("metrics", url)(OtlpMetrics.make({ ...common, url, exportInterval: Duration.infinity }))
-        // A timer of its own, because gauges are measured before each export.
+        // A separate timer, because gauges are measured before each export.
         yield* Effect.sleep(settings.metricIntervalMs).pipe(
           Effect.andThen(Effect.ignoreCause(measureAll)),
           Effect.andThen(flush),
@@ -113,7 +113,7 @@ export const layerOpenTelemetry = (
           Effect.forkScoped,
         )
       }),
-      // A flusher of its own: a flush of spans or logs that the end interrupts would lose them.
+      // A separate flusher: at the end, an interrupted flush of spans or logs would lose them.
     ).pipe(Layer.provide(Layer.fresh(OtlpExporter.layerFlusher)))
 
   const layerLogs = (url: string) =>

@@ -18,9 +18,9 @@ import { retireableConnections } from "./TlsConnections.ts"
 const certificateExpiry = gauge("sealgate_tls_certificate_expires_at_seconds")()
 const reloads = counter("sealgate_tls_reloads_total")
 
-/** Contents are compared, because neither events nor modification times show all ways to replace files. */
+/** Compares contents, because neither events nor modification times show every way to replace files. */
 const INTERVAL = Duration.seconds(5)
-/** When changed files are read again, so that no half-written file is used. */
+/** How soon changed files are read again, so that a half-written file is not used. */
 const SETTLE = Duration.seconds(1)
 
 type Look = Result.Result<TlsContents, TlsError>

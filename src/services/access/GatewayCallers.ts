@@ -1,4 +1,7 @@
-/** Callers of a gateway's sealed proxy: the holders of its keys and tokens that may run, with the limits that they have unsealed. */
+/**
+ * Callers of a gateway's sealed proxy: holders of its keys and tokens with the role `run`. Their limits are those of
+ * unsealed calls.
+ */
 import { Effect, Layer, Redacted } from "effect"
 import { AccessDenied } from "../../domain/access/identity.ts"
 import { hasRole } from "../../domain/access/roles.ts"

@@ -55,9 +55,9 @@ export class GatewayKeys extends Context.Service<
     ) => Effect.Effect<GatewayKey, E | KeyNotFound | StorageUnavailable>
     /** Revokes the key: here at once, in other processes within a second. */
     readonly revoke: (tenant: TenantId, id: string) => Effect.Effect<void, KeyNotFound | StorageUnavailable>
-    /** The caller that holds the key, as it was up to a second ago. */
+    /** The caller that holds the key, as stored up to a second ago. */
     readonly identify: (key: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | StorageUnavailable>
-    /** The same by the key's id. */
+    /** Like `identify`, by the key's id. */
     readonly holder: (
       tenant: TenantId,
       id: string,
@@ -91,7 +91,7 @@ const makeHeld = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   return {
     byHash: (hash: string) => Effect.map(hashes.recent(hash), Option.getOrUndefined),
     byId: Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-      // A database may refuse to look for a malformed id.
+      // A database may refuse to compare with a malformed id.
       const row = isKeyId(id) ? Option.getOrUndefined(yield* ids.recent(id)) : undefined
       return row?.tenant === tenant ? row : yield* new KeyNotFound()
     }),
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
   const readPage = makeReadPage(sql, listed)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
-    // A database may refuse to look for a malformed id.
+    // A database may refuse to compare with a malformed id.
     if (!isKeyId(id)) return yield* new KeyNotFound()
     const [row] = yield* decode(
       yield* sql`SELECT hash, tenant, document, used_at FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} ${lock}`,
@@ -219,7 +219,7 @@ const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
           sql`UPDATE gateway_keys SET used_at = given.at FROM ${uses(rows)} WHERE gateway_keys.id = given.key_id
             AND COALESCE(used_at, -1) < given.at AND ${locked(rows)}`,
         )
-    // A failure is logged; a last use is only information.
+    // A failure is logged only: a last use is mere information.
   }).pipe(unavailable)
   yield* Effect.addFinalizer(() => survive(write))
   yield* Effect.forkScoped(regularly(write, WRITE_USES_EVERY))

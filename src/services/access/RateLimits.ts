@@ -56,7 +56,7 @@ const UNLIMITED = Effect.succeed<RateAllowance>({ limit: 0, remaining: Infinity,
 
 /** The outcome of a request that left `left` tokens, negative if there were none, `elapsedMs` after the last refill. */
 const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<RateAllowance, RateLimited> => {
-  /** Whole milliseconds until `tokens` more have been refilled. */
+  /** Milliseconds, rounded up, until `tokens` more have been refilled. */
   const until = (tokens: number) => Math.max(0, Math.ceil((tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs))
   return left < 0
     ? Effect.fail(new RateLimited({ limit, retryAfterMs: until(-left) }))

@@ -34,13 +34,13 @@ export class Agents extends Context.Service<
   {
     readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, TooManyAgents | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
-    /** The newest of these agents with this name, or the one with this id; by default of all. */
+    /** The newest agent with this name, or the one with this id, among these agents (default: all). */
     readonly named: (
       tenant: TenantId,
       name: string,
       agents?: KeyLimits["agents"],
     ) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
-    /** Newest first; of these agents, by default of all. */
+    /** Lists these agents (default: all), newest first. */
     readonly list: (
       tenant: TenantId,
       page?: PageRequest,
@@ -146,10 +146,10 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     Effect.die,
   )
 
-/** Returns what adds an agent, and says whether its tenant had fewer than `most`. */
+/** Returns a function that adds an agent, and returns whether its tenant had fewer than `most`. */
 const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
   const given = givenRows(sql, { id: "TEXT", tenant: "TEXT", version: "BIGINT", name: "TEXT", document: "TEXT" })
-  // Postgres would count without the agents that others are adding.
+  // On Postgres, a count would miss agents of concurrent transactions, so these take turns.
   const inTurn = sql.onDialectOrElse({
     pg: () => (tenant: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`agents of ${tenant}`}, 0))`,
     orElse: () => () => Effect.void,
@@ -183,7 +183,7 @@ const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   })
 
   return Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // Checked first, because a database may refuse to look for a malformed id.
+    // Checked first: a database may refuse to compare with a malformed id.
     if (!isAgentId(id)) return yield* new AgentNotFound()
     const document = yield* documentOf({ tenant, agent_id: id })
     return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
@@ -192,7 +192,7 @@ const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 type Find = Effect.Success<ReturnType<typeof makeFind>>
 
-/** Returns one attempt each at changing and removing an agent. They fail with `Overtaken` if its row changed meanwhile. */
+/** Returns functions that try once to change or remove an agent. They fail with `Overtaken` if its row changed meanwhile. */
 const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
   const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
     const agent = yield* find(tenant, id)

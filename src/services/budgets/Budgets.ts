@@ -28,7 +28,7 @@ export interface PlannedCall {
   readonly asked: Pending
 }
 
-/** A reservation that is not renewed for this long is that of a dead process. */
+/** A reservation that was not renewed for this long belongs to a dead process. */
 const LEASE = Duration.seconds(15)
 const RENEW_EVERY = Duration.seconds(5)
 /** The delay between renewals while the database is away. */
@@ -37,7 +37,10 @@ const RENEW_AGAIN = Duration.seconds(1)
 export class Budgets extends Context.Service<
   Budgets,
   {
-    /** Reserves the worst case, runs `call`, which may {@link ReserveMore}, and settles at what `used` returns then, in any case. */
+    /**
+     * Reserves the worst case and runs `call`, which may {@link ReserveMore}. However `call` ends, it settles with what
+     * `used` then returns.
+     */
     readonly within: <A, E>(
       planned: PlannedCall,
       call: Effect.Effect<A, E>,
@@ -61,14 +64,14 @@ const make = Effect.gen(function* () {
   const settle = yield* makeSettle(holder)
   const open = new Set<string>()
 
-  // Only one process uses the embedded database, so earlier reservations are those of a dead process.
+  // Only one process uses the embedded database, so earlier reservations belong to a dead one.
   yield* sql.onDialectOrElse({
     sqlite: () => sql`UPDATE budget_reservations SET until = 0`,
     orElse: () => Effect.void,
   })
   const renew = makeRenew(sql, { holder, lease, open })
   const endLost = yield* makeEndLost(holder, lease, settle)
-  // After an outage all leases may have run out: those of living processes are renewed first.
+  // After an outage all leases may have run out, so living processes renew theirs first.
   const patience = sql.onDialectOrElse({ sqlite: () => 0, orElse: () => lease })
   let answersSince = Infinity
   const tick = Effect.gen(function* () {
@@ -95,7 +98,7 @@ const make = Effect.gen(function* () {
           const id = SecureRandom.uuidV7Unsafe()
           const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
           const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
-            // It may have been written nevertheless.
+            // The write may have succeeded although it failed here.
             Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
           )
           if (refusal !== null) return yield* refusal
@@ -121,7 +124,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Returns an effect that renews the leases of these reservations; it fails without the database, also if there are none. */
+/** Returns an effect that renews the leases of these reservations. Without the database it fails, even if there are none. */
 const makeRenew = (
   sql: SqlClient.SqlClient,
   { holder, lease, open }: { readonly holder: string; readonly lease: number; readonly open: ReadonlySet<string> },

@@ -1,6 +1,6 @@
 /**
- * Ends the reservations of processes that died. A call that is in the ledger is charged what stands there. Any other may
- * have been made and paid for: it is charged as reserved, and entered in the ledger as an estimate.
+ * Ends the reservations of processes that died. A call in the ledger is charged as entered there. Any other call may
+ * have been made and billed, so it is charged as reserved, and entered in the ledger as an estimate.
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -49,7 +49,7 @@ export const makeEndLost = Effect.fnUntraced(function* (
     return []
   })
 
-  /** Takes lost reservations over, so that a holder that is alive after all settles them no more. */
+  /** Takes lost reservations over, so that a holder that is still alive cannot settle them. */
   const takeOver = Effect.flatMap(
     Effect.suspend(
       () => sql<{ id: string }>`UPDATE budget_reservations SET holder = ${holder}, until = ${now} + ${lease}
@@ -77,7 +77,7 @@ export const makeEndLost = Effect.fnUntraced(function* (
     const used = { cost: Math.max(cost, worst.cost), tokens: Math.max(tokens, worst.tokens) }
     if (answered > 0) return settle({ id, uses, used: { cost, tokens } })
     const rest = { cost: used.cost - cost, tokens: used.tokens - tokens }
-    // If this process dies in between, the next finds the row, and does not enter it again.
+    // If this process dies in between, the next one finds the row, and does not enter it again.
     return ledger
       .record([lostRecord(id, at, asked, rest)])
       .pipe(Effect.provideService(CurrentReservation, id), Effect.andThen(settle({ id, uses, used })))

@@ -15,7 +15,7 @@ import { type Amount, costLimit, type Limit, tokensLimit, type Use, useKey } fro
 
 /** The worst case of a call, which all of its limits must have room for. */
 export interface Reservation {
-  /** A known id adds to that reservation. */
+  /** With a known id, the amount is added to that reservation. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -26,7 +26,7 @@ export interface Reservation {
 
 type ReserveResult = BudgetExhausted | null
 
-/** Returns a function that reserves, or answers why not. `lease` in milliseconds. */
+/** Returns a function that reserves, or returns the reason why not. `lease` in milliseconds. */
 export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: number) {
   const sql = yield* SqlClient.SqlClient
   const take = makeTake(sql, holder, lease)
@@ -41,7 +41,7 @@ export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: n
       const refusals = refusalsOf(reservations, usedIn)
       const fitting = reservations.filter((_, index) => refusals[index] === null)
       if (fitting.length === 0) return refusals
-      // All fit by now, or would if their limits of one budget did not differ.
+      // Each fits alone: room became free meanwhile, or their limits of one budget differ.
       const isAgain = fitting.length === reservations.length && fitting.length > 1
       const answers = isAgain
         ? (yield* Effect.forEach(fitting, (each) => reserveAll([each]))).flat()
@@ -53,7 +53,7 @@ export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: n
   return yield* makeBatched<Reservation, ReserveResult>({ run: reserveAll })
 })
 
-/** Returns a function that takes all of these reservations or none, and says which. */
+/** Returns a function that takes all of these reservations or none, and returns whether it did. */
 const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
   const wanted = givenRows(sql, {
     ...USE_COLUMNS,
@@ -63,8 +63,8 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
     tokens_limit: "BIGINT",
   })
   const made = givenItems(sql, COLUMNS)
-  // Looking first spares the database an error for each refusal. The checks of `room_*` decide between reservations
-  // that look at the same time.
+  // Checks first, because each refusal by a constraint is an error for the database. The constraints of `room_*` decide
+  // between concurrent reservations that all passed the check.
   const addUp = (rows: ReadonlyArray<Reservation>) => sql`
     INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
     SELECT owner, per, since, 0, 0, cost, tokens, cost_limit - cost, tokens_limit - tokens
@@ -80,7 +80,7 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
       room_cost = excluded.room_cost - budget_use.spent_cost - budget_use.reserved_cost,
       room_tokens = excluded.room_tokens - budget_use.spent_tokens - budget_use.reserved_tokens
     RETURNING owner`
-  // Also if another process took the known one over: it ends what the row holds then.
+  // Adds to a known reservation even if another process took it over, which ends it with the amount in the row.
   const enter = (rows: ReadonlyArray<Reservation>, which = sql`TRUE`) => sql`
     INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
     SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows)} WHERE ${which}
@@ -142,7 +142,7 @@ const COLUMNS: Columns<Reservation> = {
   asked: ["TEXT", ({ asked }) => JSON.stringify(asked)],
 }
 
-/** Answers the reservations in their order, each as if those before it that fit were taken. */
+/** Answers the reservations in order. Each one counts those before it that fit as taken. */
 const refusalsOf = (
   reservations: ReadonlyArray<Reservation>,
   usedIn: (limit: Limit) => Used,

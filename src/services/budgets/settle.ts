@@ -27,7 +27,10 @@ const COLUMNS: Columns<UseSettlement> = {
   spent_tokens: ["BIGINT", ({ used }) => used.tokens],
 }
 
-/** Returns a function that ends reservations of `holder`, and counts as spent what was used. It skips any other. */
+/**
+ * Returns a function that ends reservations of `holder`, and counts what was used as spent. It skips reservations of
+ * others.
+ */
 export const makeSettle = Effect.fnUntraced(function* (holder: string) {
   const sql = yield* SqlClient.SqlClient
   const given = givenItems(sql, COLUMNS)

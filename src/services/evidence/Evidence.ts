@@ -98,7 +98,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
       nextAt = momentOf(clock) + Duration.toMillis(BETWEEN)
       yield* answerAll
     }
-    // In the same step as the check of `waiting`: a client that arrived in between would start no run.
+    // In the same synchronous step as the check of `waiting`: a client that arrives in between would start no run.
     isRunning = false
   })
 

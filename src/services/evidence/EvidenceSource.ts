@@ -1,4 +1,4 @@
-/** The machine's way to hand out evidence: one interface for all kinds of machines. */
+/** One interface to the evidence of all kinds of machines. */
 import * as fs from "node:fs/promises"
 import { Context, Duration, Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
@@ -12,7 +12,7 @@ export interface HardwareReport {
   readonly collateral?: Uint8Array | undefined
 }
 
-/** The machine handed out no evidence, or evidence of something else. `problem` has no secrets. */
+/** The machine supplied no evidence, or evidence of something else. `problem` contains no secrets. */
 export class SourceFailed extends Schema.TaggedError<SourceFailed>()("SourceFailed", { problem: Schema.String }) {
   override get message(): string {
     return this.problem
@@ -57,7 +57,10 @@ export const EvidencePlaces = Context.Reference<Places>("sealgate/services/evide
 export class EvidenceSource extends Context.Service<
   EvidenceSource,
   {
-    /** Returns evidence that contains `binding`, which has 32 bytes. Fails if the machine answers with another one's. */
+    /**
+     * Returns evidence that contains `binding`, which has 32 bytes. Fails if the machine returns evidence with another
+     * binding.
+     */
     readonly report: (binding: Bytes) => Effect.Effect<HardwareReport, SourceFailed>
   }
 >()("sealgate/services/evidence/EvidenceSource") {}

@@ -10,7 +10,10 @@ const FORMATS: Readonly<Record<string, "tdx" | "sev-snp">> = { tdx_guest: "tdx",
 
 type Files = (typeof EvidencePlaces.Service)["files"]
 
-/** Reads a report. The kernel counts each write to an entry: another count means that somebody else wrote to it. */
+/**
+ * Reads a report. The kernel counts each write to an entry, so an unexpected count means that another program wrote to
+ * it.
+ */
 const readReport = async ({ readFile, writeFile }: Files, folder: string, data: Uint8Array) => {
   const generation = async () => Number((await readFile(join(folder, "generation"))).toString())
   const before = await generation()
@@ -29,7 +32,7 @@ export const layerTsm = Layer.effect(
     const failed = (problem: string) => new SourceFailed({ problem: `${tsmFolder}: ${problem}` })
     const attempt = <A>(what: string, run: () => Promise<A>) =>
       Effect.tryPromise({ try: run, catch: (cause) => failed(`${what} (${fileReason(cause)})`) })
-    /** An entry of one's own for each report, removed afterwards. */
+    /** A new entry for each report, removed afterwards. */
     const entry = Effect.acquireRelease(
       Effect.suspend(() => {
         const folder = join(tsmFolder, `sealgate-${randomUUID()}`)

@@ -37,7 +37,8 @@ export const openai: Vendor = {
   modelList: (models, query) => ({
     object: "list",
     data: models.map(openai.model),
-    // Codex names its version and requires `models`, with members that are not known here. Without any it uses its own.
+    // Codex sends its version and requires a `models` member of undocumented form. If it is empty, Codex uses its own
+    // list.
     ...(query.get("client_version") ? { models: [] } : {}),
   }),
   model: ({ id, owned_by }) => ({ id, object: "model", created: UNKNOWN_TIME, owned_by }),

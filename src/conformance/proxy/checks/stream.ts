@@ -12,7 +12,7 @@ const streamedOf = (content: string) => ({ body: { messages: [{ role: "user", co
 const STREAMED = streamedOf(PROMPT)
 /** Fills several blocks, if the model does as asked. The second word alone is longer than a block. */
 const LONG_TEXT = ["Otters", "zzz".repeat(500), ...Array.from({ length: 120 }, (_, index) => `otter${index}`)].join(" ")
-/** Each begins otherwise, so that no provider answers from its cache. */
+/** Each text begins differently, so that no provider answers from its cache. */
 const longOf = (number: number) =>
   streamedOf(`${number}. Repeat the following text, and say nothing else: ${LONG_TEXT}`)
 /** A pace slow enough for networks with delays. */
@@ -27,7 +27,7 @@ const AT_ONCE = 0.5
 const deltasOf = (data: JsonObject | null): ReadonlyArray<ChatChunk> => {
   const deltas = data?.["deltas"]
   must(Array.isArray(deltas) && deltas.every(isObject), "a data frame has no array of deltas")
-  // Each check looks at the members that it uses.
+  // Checks validate the members that they use.
   return deltas as unknown as ReadonlyArray<ChatChunk>
 }
 
@@ -70,7 +70,10 @@ const mustNotPrecede = (answer: OpenedAnswer, ms: number): OpenedAnswer => {
   return answer
 }
 
-/** Error message if a tick of `ms` has no frame. No frame precedes its tick, so an empty one delays the last by a tick. */
+/**
+ * Error message if frames skip ticks of `ms`. No frame comes before its tick, so each skipped tick delays the last
+ * frame.
+ */
 const emptyTicks = (answer: OpenedAnswer, ms: number): string | undefined => {
   const times = timesOf(answer)
   const [took, frames] = [times.at(-1) ?? 0, times.length]

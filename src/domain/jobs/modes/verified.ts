@@ -35,7 +35,7 @@ export const Candidate = Schema.Struct({
 })
 export type Candidate = typeof Candidate.Type
 
-/** A question that tells the answers apart. */
+/** A question whose answer tells the candidate answers apart. */
 export const AnswerCheck = Schema.Struct({
   question: Schema.String,
   independent_answer: Schema.String.annotate({ description: "The answer of a model that had not seen the draft." }),

@@ -31,7 +31,7 @@ export const A2aHandlers = layerHandlers(
 
     const replyTo = Effect.fnUntraced(function* (name: string, version: string, { method, params = {} }: RpcRequest) {
       const caller = yield* callerOf(name)
-      // Without one, the client speaks 0.3 (A2A 1.0, §3.6.2).
+      // A client without this header speaks 0.3 (A2A 1.0, §3.6.2).
       if (withoutPatch(version) !== A2A_VERSION) {
         return yield* new RpcError({
           reason: "VERSION_NOT_SUPPORTED",

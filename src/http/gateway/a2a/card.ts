@@ -7,10 +7,13 @@ import type { Agent } from "../../../domain/jobs/agent.ts"
 
 const MODES = ["text/plain", "application/json"]
 
-/** The origin that the client called. A proxy that ends TLS says so, and only this client reads the answer. */
+/**
+ * The origin that the client called. A proxy that ends TLS names it in headers. A forged header does no harm, because
+ * only its sender reads the answer.
+ */
 const originOf = ({ headers, source }: HttpServerRequest.HttpServerRequest): string => {
   const isTls = source instanceof IncomingMessage && source.socket instanceof TLSSocket
-  // The first of several proxies is the one that the client called.
+  // The client called the first of several proxies.
   const [forwarded = ""] = (headers["x-forwarded-proto"] ?? "").split(",", 1)
   const scheme = isTls || forwarded.trim().toLowerCase() === "https" ? "https" : "http"
   return `${scheme}://${headers["host"] ?? "localhost"}`

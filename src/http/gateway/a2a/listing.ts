@@ -12,7 +12,7 @@ import { taskOf } from "./tasks.ts"
 
 const DEFAULT_PAGE_SIZE = 50
 
-/** `TASK_STATE_UNSPECIFIED` is ProtoJSON's absent one. No task here is in the last two. */
+/** `TASK_STATE_UNSPECIFIED` is ProtoJSON's absent value. No task of this gateway is in the last two states. */
 const State = Schema.Literals([
   "TASK_STATE_UNSPECIFIED",
   ...new Set(Object.values(TASK_STATES)),
@@ -41,7 +41,7 @@ const withoutArtifacts = (job: Job) => {
 }
 
 export const makeListMethod = (jobs: Jobs["Service"], jobOf: ReturnType<typeof makeJobOf>): Method => {
-  /** A job outside of threads is alone in its context, which has its id. */
+  /** A job outside of threads is alone in its context, whose id is the job's. */
   const alone = Effect.fnUntraced(
     function* (caller: AgentCaller, contextId: string, statuses: ReadonlyArray<JobStatus> | undefined) {
       const job = yield* jobOf(caller, contextId)

@@ -9,7 +9,7 @@ import { RpcError } from "./rpcErrors.ts"
 const MAX_PARTS = 256
 const MAX_TASK_ID = 64
 
-/** ProtoJSON has empty texts for absent ones. Unknown members are ignored (A2A 1.0, §5.7). */
+/** ProtoJSON writes absent texts as empty ones. Unknown members are ignored (A2A 1.0, §5.7). */
 const Part = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
   data: Schema.optionalKey(Schema.Unknown),

@@ -18,7 +18,7 @@ import { NO_PROGRESS, taskOf, updatesOf } from "./tasks.ts"
 const decodeSend = Schema.decodeUnknownEffect(SendMessage, { errors: "all" })
 const decodeTask = Schema.decodeUnknownEffect(TaskParams, { errors: "all" })
 
-/** Whether a stream ends with this event: the job ended, or asks what its client does not know yet. */
+/** Whether a stream ends with this event: the job ended, or asks something that its client has not seen. */
 const isLast =
   (known?: string) =>
   (event: JobEvent): boolean =>
@@ -75,7 +75,7 @@ export const makeMethods = Effect.gen(function* () {
   const sendMessage: Method = Effect.fnUntraced(function* (caller, params) {
     const message = yield* decodeSend(params)
     const waits = message.configuration?.returnImmediately !== true
-    // Before the job exists: a refused caller would ask again, and pay again.
+    // Checked before the job exists: a refused caller would send the task again, and pay again.
     if (waits) yield* place(caller.user.tenant)
     const job = yield* send(caller, message)
     if (!waits || isEnded(job.status)) return { result: { task: taskOf(job) } }

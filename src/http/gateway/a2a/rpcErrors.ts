@@ -22,7 +22,7 @@ const CODES = {
 }
 type Reason = keyof typeof CODES
 
-/** A request that A2A refuses, and the gateway's API does not know. */
+/** A refusal that only A2A has. */
 export class RpcError extends Data.TaggedError("RpcError")<{ readonly reason: Reason; readonly message: string }> {}
 
 export type MethodFailure = RpcError | Refusal | Schema.SchemaError
@@ -38,7 +38,10 @@ const REASON_OF: Readonly<Record<string, Reason>> = {
   "idempotency-key-reused": "INVALID_PARAMS",
 }
 
-/** The framework's message for a body that is not JSON. A problem without `errors` is about JSON that is refused. */
+/**
+ * The framework's message for a body that is not JSON. A problem without `errors` is about JSON that was refused as a
+ * whole.
+ */
 const NO_JSON = "Expected a valid JSON body"
 
 const reasonOf = ({ code, errors, status }: Problem): Reason => {

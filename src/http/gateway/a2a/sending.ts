@@ -28,7 +28,7 @@ export const makeSend = Effect.gen(function* () {
     config: PushConfig | undefined,
   ) {
     const job = yield* jobOf(caller, taskId)
-    // Before the answer is taken: its client would not know of it.
+    // Checked before the answer is taken: a refused client would not know that it was.
     if (config !== undefined) yield* needsRoom(push, job, config)
     const { contextId = "" } = message
     if (contextId !== "" && contextId !== contextOf(job)) {
@@ -37,7 +37,8 @@ export const makeSend = Effect.gen(function* () {
     }
     const { user } = caller
     const named = { key: message.messageId, body: message }
-    // Looked up after the job was read: if the message is taken in between, it does not answer the next question.
+    // Looked up after the job was read. If an earlier message is taken in between, this one must not answer the next
+    // question.
     const repeated = jobs.took(user.tenant, job.id, named)
     const now = jobs.get(user.tenant, job.id)
     if (yield* repeated) return yield* now
@@ -68,7 +69,7 @@ export const makeSend = Effect.gen(function* () {
       if (thread_id === undefined) return yield* enqueue
       // A database may refuse to compare with text that is no valid id.
       if (!isThreadId(thread_id)) return yield* new ThreadNotFound()
-      // Neither a repeated message nor one with a reused id begins a thread.
+      // A repeated message, or one with a reused id, begins no thread.
       return yield* Effect.catchTag(enqueue, "ThreadNotFound", () =>
         Effect.andThen(threads.beginWith(user.tenant, agent.id, thread_id), enqueue),
       )
@@ -83,7 +84,7 @@ export const makeSend = Effect.gen(function* () {
   return Effect.fnUntraced(function* (caller: AgentCaller, { configuration, message }: SendMessage) {
     yield* needsRun(caller)
     const config = configuration?.taskPushNotificationConfig ?? undefined
-    // Before the job exists: a refused caller would not know of it.
+    // Checked before the job exists: a refused caller would not know of it.
     if (config !== undefined) yield* push.check(config)
     const { taskId = "" } = message
     const job = yield* taskId === "" ? begin(caller, message) : answer(caller, taskId, message, config)

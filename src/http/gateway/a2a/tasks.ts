@@ -14,7 +14,7 @@ export const contextOf = ({ id, thread_id }: Pick<Job, "id" | "thread_id">): str
 
 const idsOf = (job: Job) => ({ taskId: job.id, contextId: contextOf(job) })
 
-/** The id of the agent's message about something, such as the step that asks. */
+/** The id of the agent's message about its subject, such as the step that asks. */
 export const messageIdOf = ({ id }: Job, what: string): string => `${id}-${what}`
 
 const said = (job: Job, what: string, parts: ReadonlyArray<ArtifactPart>) => ({
@@ -55,7 +55,7 @@ export const taskOf = (job: Job) => ({
   ...(job.result === undefined ? {} : { artifacts: [artifactOf(job.result, job.result.answer)] }),
 })
 
-/** The text of the answer so far, and whether the task is known to be worked on. */
+/** The text of the answer so far, and whether the client knows that the task is being worked on. */
 interface Progress {
   readonly isWorking: boolean
   readonly step: string
@@ -68,7 +68,7 @@ const statusUpdate = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: sta
 
 const working = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: { state: TASK_STATES.running } } })
 
-/** The end of a job. The answer replaces what was sent of it, unless that is the same. */
+/** The end of a job. The answer replaces the text that was sent so far, unless both are the same. */
 const endOf = (job: Job, { step, text }: Progress) => {
   if (job.result === undefined) return [statusUpdate(job)]
   const { answer } = job.result
@@ -77,7 +77,7 @@ const endOf = (job: Job, { step, text }: Progress) => {
   return [{ artifactUpdate: { ...idsOf(job), artifact, append, lastChunk: true } }, statusUpdate(job)]
 }
 
-/** The updates of an event. Only in the direct mode is a text as it is written a draft of the answer. */
+/** The updates of an event. Only in the direct mode is the text of a step a draft of the answer. */
 export const updatesOf = (
   job: Job,
   progress: Progress,

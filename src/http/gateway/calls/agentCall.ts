@@ -92,7 +92,10 @@ const chunkOf = (job: Job, model: string, delta: object, finish_reason: "stop" |
 export const makeAgentCall = Effect.gen(function* () {
   const tasks = yield* makeAgentTasks
 
-  /** The job once it has ended. A shutdown does not wait for it: another process, or this one later, goes on with it. */
+  /**
+   * The job once it has ended. A shutdown does not wait for it: another process continues it, or this one after its
+   * restart.
+   */
   const ended = Effect.fnUntraced(function* (user: Identity, given: Job) {
     const job = yield* tasks.waited(user, given, PATIENCE)
     return isEnded(job.status) ? job : yield* new Draining()

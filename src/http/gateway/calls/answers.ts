@@ -21,7 +21,7 @@ export const requestId = ({ requestIdHeader }: Vendor): Effect.Effect<Readonly<R
 export const wholeAnswer = (json: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(json, { contentType: "application/json" })
 
-/** A stream of one API, and whether chunks with nothing but token counts belong to it. */
+/** A stream of one API, and whether it includes chunks with token counts only. */
 interface StreamForm {
   readonly api: ApiName
   readonly withUsage: boolean
@@ -36,7 +36,7 @@ export const streamFormOf = ({ api, body }: Pick<ApiRequest, "api" | "body">): S
 /** Anthropic's keep-alive: readers of its API see no comments, and may give up on a stream that seems silent. */
 const PING = renderEvent("ping", '{"type": "ping"}')
 
-/** Answers once the first piece is there, so that an earlier failure has a status. A later one is the last event. */
+/** Answers once the first piece has come, so that an earlier failure gets a status. A later failure is the last event. */
 export const streamedAnswer = Effect.fnUntraced(function* <E extends CallError>(
   { api, withUsage }: StreamForm,
   pieces: Stream.Stream<JsonObject, E>,

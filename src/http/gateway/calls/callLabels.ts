@@ -18,8 +18,8 @@ export const labelsIn = (body: RawObject): Labels =>
   })
 
 /**
- * Takes the labels out of a request whose vendor would refuse it for them. OpenAI takes metadata of responses, and of
- * chats that it stores; Anthropic takes the id of a user.
+ * Takes the labels out of a request if its vendor would refuse it because of them. OpenAI accepts metadata in Responses
+ * and in stored chats, Anthropic only the id of a user.
  */
 export const takeLabels = ({ api, body }: Pick<ApiRequest, "api" | "body">): Labels => {
   const labels = labelsIn(body)

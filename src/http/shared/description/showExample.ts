@@ -5,7 +5,7 @@ import { type JsonSchemas, referenceTo, type SchemaObject } from "./jsonSchemas.
 
 /** One exchange with an operation, in encoded form. */
 export interface Examples {
-  /** By the name of the parameter. */
+  /** Values by name of the parameter. */
   readonly parameters?: Readonly<Record<string, string | number>>
   readonly body?: unknown
   /** Body of a successful JSON response; `stream` is that of an event stream, `csv` that of CSV. */
