@@ -10,7 +10,7 @@ const makeOne = (path: string): void => {
   } catch (error) {
     // Another process has created it.
     if (existsSync(path)) return
-    // The parent exists, so the file system creates no folders: /proc reports `ENOENT` for that.
+    // The parent exists, so this file system creates no folders: /proc reports `ENOENT` in that case.
     throw systemCode(error) === "ENOENT" ? Object.assign(new Error(`no folder ${path}`), { code: "ENOTSUP" }) : error
   }
 }

@@ -1,4 +1,4 @@
-/** Runs effects that may be broken off. */
+/** Runs effects that a callback may break off. */
 import { Effect, type Exit, Fiber } from "effect"
 
 /**

@@ -40,7 +40,7 @@ interface Declaration {
   readonly meaning: string
   /** The server that has it; both if absent. */
   readonly server?: "proxy" | "gateway"
-  /** Series of a counter that exist from the start at 0, so that an alert sees their first increase. */
+  /** Series of a counter that start at 0, so that an alert sees their first increase. */
   readonly initial?: ReadonlyArray<Readonly<Record<string, string>>>
   /** Upper bounds of a histogram's buckets. */
   readonly boundaries?: ReadonlyArray<number>

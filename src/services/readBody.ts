@@ -2,7 +2,10 @@ import { Effect, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
-/** Reads a body until it ends or exceeds `limit` bytes, decompressed. A longer result, by one chunk at most, was cut. */
+/**
+ * Reads a body, decompressed, until it ends or exceeds `limit` bytes. A result above the limit, by at most one chunk,
+ * was cut off.
+ */
 export const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse, limit: number) {
   let bytes: Bytes = new Uint8Array()
   let length = 0

@@ -1,8 +1,8 @@
-/** Whether the database refuses writes, as Postgres does on a standby, and as its operator or provider sets it. */
+/** Whether the database refuses writes: Postgres does on a standby, or if its operator or provider sets it read-only. */
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 
-/** SQL: `on` if so. An embedded database fails instead. */
+/** SQL: `on` if the session is read-only. An embedded database fails instead. */
 export const readOnly = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql.onDialectOrElse({
     pg: () => sql.literal("current_setting('transaction_read_only')"),

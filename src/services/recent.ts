@@ -6,7 +6,7 @@ import { makeBatched } from "./batched.ts"
 import { thisMoment } from "./moments.ts"
 import { unavailableUnlimited } from "./storedRows.ts"
 
-/** How long calls may use what was changed. */
+/** How long calls may use an outdated value. */
 const KNOWN_FOR_MS = 1000
 const MAX_KNOWN = 1000
 
@@ -18,7 +18,8 @@ export const makeRecent = <A>(
     const sql = yield* SqlClient.SqlClient
     const batched = yield* makeBatched<string, A>({ run: find })
     const now = (key: string) => unavailableUnlimited(batched(key))
-    // The cache itself measures by the time of day: setting the clock back would keep a revoked key valid for as long.
+    // Expires by the monotonic clock. The cache's own time to live follows the time of day, and setting that back would
+    // keep a revoked key valid.
     const cache = yield* Cache.makeWith(
       (key: string) => Effect.flatMap(now(key), (value) => Effect.map(thisMoment, (at) => ({ value, at }))),
       { capacity: MAX_KNOWN, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) },

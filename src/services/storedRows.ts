@@ -7,7 +7,7 @@ import { sqlState, sqlStateReason } from "../domain/problems/postgresErrors.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
 
-/** A database that is away fails every request; failures of one kind within this time are logged once. */
+/** An unavailable database fails every request. Failures of one kind are logged once within this time. */
 const LOG_EVERY = Duration.seconds(10)
 const loggedAt = new Map<string, number>()
 
@@ -31,7 +31,7 @@ export const unavailableUnlimited = <A, E, R>(
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> =>
   Effect.catchCause(effect, (cause): Effect.Effect<never, Exclude<E, SqlError.SqlError> | StorageUnavailable> => {
     const error = sqlErrorOf(cause)
-    // The check removes the one member that the type removes.
+    // The check removes the only member that the type removes.
     return error === undefined
       ? Effect.failCause(cause as Cause.Cause<Exclude<E, SqlError.SqlError>>)
       : failWith(databaseReason(error))
@@ -84,14 +84,14 @@ const jsonCodecs = new WeakMap<object, object>()
 
 /** Codec for JSON of a schema, cached because each new codec is compiled again. */
 export const jsonOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
-  // Stored below for this schema.
+  // Stored below under this schema.
   const known = jsonCodecs.get(schema) as Schema.Codec<A, string> | undefined
   const codec = known ?? Schema.fromJsonString(schema)
   if (known === undefined) jsonCodecs.set(schema, codec)
   return codec
 }
 
-/** Most rows that the embedded database gets as values: a statement is prepared for each number of rows. */
+/** Maximum number of rows that the embedded database gets as values: a statement is prepared for each number of rows. */
 const MOST_VALUES = 64
 
 /**

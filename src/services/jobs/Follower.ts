@@ -27,7 +27,7 @@ export class Follower {
   /** The last stored event that the follower got. */
   event: number
   private readonly open: Map<string, OpenStep>
-  /** When steps finished, by name; later live events of them are stale. */
+  /** When steps finished, by name. Later live events of these steps are stale. */
   private readonly finished = new Map<string, number>()
   private readonly asked = new Map<string, { readonly at: number; readonly moment: number }>()
 
@@ -57,7 +57,7 @@ export class Follower {
     return fresh === "" ? [] : [this.delta(name, since, has, fresh)]
   }
 
-  /** Where the follower lacks a piece of a text that its worker has; `undefined` if there is none to ask for now. */
+  /** The position from which the follower lacks text that its worker has; `undefined` if there is nothing to ask for now. */
   lacks(name: string, sent: number, now: number): number | undefined {
     const at = this.open.get(name)?.at
     if (at === undefined || at >= sent) return undefined

@@ -22,7 +22,7 @@ export interface ScheduledTime {
   readonly at: number
 }
 
-/** The route and key of a request to execute. Those of schedules are apart, so that no caller can use them up. */
+/** The route and key of a request to execute. Keys of schedules are kept apart, so that callers cannot use them. */
 export const executionKey = (agentId: string, key: IdempotencyKey | ScheduledTime) =>
   typeof key === "string"
     ? { route: `agents/${agentId}/execute`, key }
@@ -64,7 +64,7 @@ export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
     return rows[0] === undefined ? undefined : ({ replayed: rows[0].job_id } satisfies Replayed)
   }),
 
-  /** Call it in the transaction of the request. `false` if its key has a record that has not expired. */
+  /** Call it in the transaction of the request. Returns `false` if the key has a record that has not expired. */
   add: Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest, job: JobId) {
     const now = yield* Clock.currentTimeMillis
     const row = { tenant, route, key, fingerprint: fingerprintOf(body), job_id: job, expires_at: now + KEPT_MS }
@@ -78,8 +78,8 @@ export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
 
 /**
  * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
- * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours. Fails
- * if the body differs, or if a request with the key is running, here or in another process.
+ * the job. If an earlier request with this key and body created a job within 24 hours, it returns the id of that job.
+ * Fails if the body differs, or if a request with the key is running in any process.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   const { add, earlier } = makeKeyRecords(sql)
@@ -120,7 +120,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       () => once,
       () => Effect.sync(() => underWay.delete(id)),
     ).pipe(
-      // The request that holds the key may itself only be reading an earlier job.
+      // The request that holds the key may itself be a repetition that only reads the earlier job.
       Effect.catchIf(
         (error) => error instanceof IdempotencyInFlight,
         (refusal) =>

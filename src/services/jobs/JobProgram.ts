@@ -1,4 +1,7 @@
-/** Between durable jobs and modes: a resumed program runs from its beginning, with the outcomes of finished steps. */
+/**
+ * The interface between durable jobs and modes. A resumed program runs from its beginning, with the outcomes of
+ * finished steps.
+ */
 import { Context, type Effect, Schema } from "effect"
 import type { Agent, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
@@ -20,7 +23,7 @@ export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   problem: Problem,
   /** Milliseconds after which a retry may succeed, if the upstream named a delay. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
-  /** When the budget renews that has too little left, in milliseconds since the epoch. */
+  /** When the exhausted budget renews, in milliseconds since the epoch. */
   renewsAt: Schema.optionalKey(Schema.Int),
   /** The call of the failed step and its cost, if known; stored with the step. */
   call: Schema.optionalKey(StepCall),
@@ -54,7 +57,7 @@ export interface JobContext {
   readonly budgeted: ReadonlyArray<Budgeted>
   /** The targets that the key of its caller permits; `undefined` permits all. */
   readonly models?: TargetFilter | undefined
-  /** From 1; grows with retries after failures, not with crashes. */
+  /** Counts from 1. Grows with retries after failures, not with crashes. */
   readonly attempt: number
   /**
    * Runs `effect` and stores its value before returning it. When the job resumes, a finished step returns its stored

@@ -132,7 +132,7 @@ const makeLookups = Effect.fnUntraced(function* (
   })
 
   const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // A database may refuse to compare with text that is no valid id.
+    // A database may refuse to compare with a malformed id.
     if (!isJobId(id)) return yield* new JobNotFound()
     const found = yield* stateOf({ tenant, job_id: id })
     return Option.isSome(found) ? found.value : yield* new JobNotFound()
@@ -148,7 +148,7 @@ const makeLookups = Effect.fnUntraced(function* (
 
 const isJobId = Schema.is(JobId)
 
-/** A requested job. One query serves several tenants, so each row is matched by its tenant, too. */
+/** A requested job. One query serves several tenants, so each row must also match its tenant. */
 interface JobRef {
   readonly tenant: TenantId
   readonly job_id: JobId

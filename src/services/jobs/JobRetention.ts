@@ -22,7 +22,7 @@ const makeRemoveThreads = (sql: SqlClient.SqlClient, before: number) => {
   return Effect.fnUntraced(function* (size: number) {
     const found = yield* sql<{ id: string }>`SELECT id FROM threads
       WHERE created_at <= ${before} AND ${isEmpty} LIMIT ${size} ${locked}`
-    // Looks for jobs again: one may have been created before its thread was locked.
+    // Checks for jobs again: one may have been created before its thread was locked.
     if (found.length > 0) {
       yield* sql`DELETE FROM threads WHERE id IN ${sql.in(found.map(({ id }) => id))} AND ${isEmpty}`
     }
@@ -40,8 +40,8 @@ export const prune = Effect.gen(function* () {
       (SELECT tenant, route, key FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${size}) RETURNING key`,
   )
   yield* inBatches(BATCH, makeRemoveThreads(sql, now - Duration.toMillis(retention)))
-  // A job stays as long as its idempotency key, without which a repeated request would create a second job, and as long as
-  // its webhooks are attempted.
+  // A job is kept as long as its idempotency key, because a repeated request would otherwise create a second job, and
+  // as long as its webhooks are attempted.
   const noticedAfter = now - Duration.toMillis(RETRY_FOR)
   return yield* inBatchesOf(
     (size) => sql`DELETE FROM jobs WHERE id IN

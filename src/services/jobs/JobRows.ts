@@ -32,7 +32,7 @@ import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
-/** The place of a priority in its order, as the queue sorts by it. */
+/** The number of a priority, by which the queue sorts. */
 const placeOf = (priority: JobPriority): number => JobPriority.literals.indexOf(priority)
 const StoredPriority = Schema.Int.pipe(
   Schema.decodeTo(
@@ -84,7 +84,7 @@ const ShownColumns = Schema.Struct({
   due_at: Schema.Int,
   failing_since: Schema.NullOr(Schema.Int),
   crashes: Schema.Int,
-  /** Why `due_at` is later, unless a failure or crash is the reason. */
+  /** Why `due_at` is in the future, if the reason is neither a failure nor a crash. */
   waits_for: Schema.NullOr(Schema.Literals(["budget", "timer"])),
   concurrency_key: Schema.NullOr(Schema.String),
   concurrency_limit: Schema.NullOr(Schema.Int),
@@ -143,7 +143,7 @@ export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
 export const WORK_COLUMNS = columnsOf(WorkRow.fields)
 
-/** The values of a job's other columns until it begins. */
+/** Initial values of a job's other columns. */
 const UNBEGUN = {
   status: "queued",
   attempt: 1,
@@ -165,7 +165,7 @@ export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" |
   /** `null` if other options override it. */
   readonly effort: Effort | null
   readonly key: KeyLimits | undefined
-  /** Where its events are announced. */
+  /** Where notices of its events are sent. */
   readonly webhook: string | undefined
 }
 

@@ -6,13 +6,13 @@ export interface JobSettings {
   readonly workers: number
   /** Maximum number of workers that run one tenant's jobs. */
   readonly workersPerTenant: number
-  /** The shares of tenants in the workers, relative to others that have work; 1 unless given here. */
+  /** The shares of tenants in the workers, relative to other tenants with jobs. Default: 1. */
   readonly weights: ReadonlyMap<string, number>
   /** How long a job without a finished step is retried before a retryable failure becomes final. */
   readonly retryFor: Duration.Duration
-  /** The longest delay before the second attempt; later delays grow with the time that the job has been failing. */
+  /** Upper limit of the delay before the second attempt. Later delays grow with the time that the job has been failing. */
   readonly retryBase: Duration.Duration
-  /** The longest delay, even if an upstream asks for more. */
+  /** Upper limit of all delays, even if an upstream asks for more. */
   readonly retryCap: Duration.Duration
   /** Crashes in a row, without a finished step in between, after which a job fails. A crash is the death of its worker. */
   readonly maxCrashes: number

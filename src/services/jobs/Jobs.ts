@@ -49,8 +49,8 @@ export class Jobs extends Context.Service<
   Jobs,
   {
     /**
-     * Makes a job of the request. When it returns, the job is on disk: the job, its place in the queue and its
-     * idempotency key are one transaction. `by` is the key of the caller, whose limits bind the job.
+     * Creates a job from the request. When it returns, the job is on disk: job, place in the queue and idempotency key
+     * are one transaction. `by` is the caller's key, whose limits bind the job.
      */
     readonly enqueue: (
       tenant: TenantId,
@@ -77,9 +77,9 @@ export class Jobs extends Context.Service<
       filter?: JobFilter,
       page?: PageRequest,
     ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
-    /** How many jobs such a list has, among the newest 2000 that its agent or thread has. */
+    /** The number of jobs in such a list, among the newest 2000 of its agent or thread. */
     readonly count: (tenant: TenantId, filter: Omit<JobFilter, "q">) => Effect.Effect<number, StorageUnavailable>
-    /** How many jobs there are, those that ended counted from `from`, and what recent ones cost. */
+    /** The numbers of jobs by status, ended ones counted from `from`, and the costs of recent ones. */
     readonly summary: (tenant: TenantId, from: DateTime.Utc) => Effect.Effect<JobSummary, StorageUnavailable>
     /** Waits until the job ends, `patience` runs out, or `enough` returns, and returns the job as it is then. */
     readonly wait: (
@@ -94,7 +94,7 @@ export class Jobs extends Context.Service<
       id: string,
       after?: JobPosition,
     ) => Stream.Stream<JobEvent, JobNotFound | StorageUnavailable>
-    /** The receipts of its steps; empty if no sealed proxy was asked. */
+    /** The receipts of the job's steps; empty if it called no sealed proxy. */
     readonly receipts: (
       tenant: TenantId,
       id: string,
@@ -102,8 +102,8 @@ export class Jobs extends Context.Service<
     /** Ends the job and interrupts its worker in any process. An ended job stays unchanged. */
     readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /**
-     * Queues a job that failed or ran out of time again, with as much time as a new one. It goes on after its finished
-     * steps, as the agent was when it was enqueued.
+     * Queues again a job that failed or ran out of time, with as much time as a new one. It continues after its
+     * finished steps, with the agent as it was when the job was enqueued.
      */
     readonly resume: (
       tenant: TenantId,
@@ -111,7 +111,10 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | TooManyJobs | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
-    /** Answers the question that the job waits for; the job then continues. One under a key is taken once in 24 hours. */
+    /**
+     * Answers the question that the job waits for; the job then continues. An answer with a key is taken once in 24
+     * hours.
+     */
     readonly input: (
       tenant: TenantId,
       id: string,
@@ -173,7 +176,7 @@ export class Jobs extends Context.Service<
           if (open >= openJobs) return yield* tooManyJobs(openJobs)
           const now = yield* Clock.currentTimeMillis
           const lines = newLines("jobs")
-          // Followers have seen the end under the next event id, so that id is not given to a step.
+          // Followers have seen the end under the next event id, so no step gets that id.
           const update = sql<Lines>`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
@@ -240,7 +243,7 @@ const makeAnswering = Effect.fnUntraced(function* ({ read, state }: JobReads) {
   }
 })
 
-/** Returns a function that ends an open job; `false` if it had ended. */
+/** Returns a function that ends an open job, and returns `false` if it had already ended. */
 const makeEndCancelled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
@@ -260,7 +263,7 @@ const makeEndCancelled = Effect.gen(function* () {
 
 const queueStateOf = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
-    // A job that waits for a retry, for others with its key or for the renewal of a budget, is no sign of too few workers.
+    // A job that waits for a retry, a place or a budget does not show that there are too few workers.
     const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
             SELECT status, COUNT(*) AS jobs, MIN(
                 CASE WHEN failing_since IS NULL AND held_back = 0 AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest

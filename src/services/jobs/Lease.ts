@@ -19,7 +19,7 @@ export interface Lease {
 export const heldBy = (sql: SqlClient.SqlClient, { job, token }: Lease) =>
   sql`id = ${job.id} AND status = 'running' AND lease = ${token}`
 
-/** The same for leases in the rows of `given`. */
+/** Like `heldBy`, for leases in the rows of `given`. */
 export const HELD_BY_GIVEN = "jobs.id = given.job_id AND jobs.status = 'running' AND jobs.lease = given.lease"
 
 /** Milliseconds that workers have spent on the job, this one included. */

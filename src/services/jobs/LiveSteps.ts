@@ -1,10 +1,10 @@
 /**
- * Sends steps to the followers of a job as they begin, and their texts as they are written, whichever process works on
- * the job. Nothing is stored, and nothing is sent without followers. A follower announces itself repeatedly, because
- * another process may take the job over.
+ * Sends steps to the followers of a job as they begin, and their texts as they are written, whichever process works on the
+ * job. Nothing is stored, and without followers nothing is sent.
  *
- * A worker sends what is new of a text, little by little. A follower that lacks a piece asks for it, so neither a late
- * nor a slow one holds up the others or the worker. The finished step brings any text that was lost.
+ * A follower announces itself repeatedly, because another process may take the job over. A worker sends new text in small
+ * pieces. A follower that lacks a piece asks for it, so slow or late followers delay neither the others nor the worker. The
+ * finished step contains the whole text, so lost pieces do no harm.
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, Stream } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"
@@ -16,12 +16,12 @@ import { begun, JobSignals, more, text as textTopic, watched } from "./JobSignal
 const ANNOUNCED_EVERY = Duration.seconds(5)
 /** How long a job counts as followed after an announcement. */
 const FOLLOWED_FOR = Duration.seconds(12)
-/** Buffered events for a slow follower; it loses the oldest, and asks for them. */
+/** Buffered events for a slow follower. If there are more, it loses the oldest and asks for them. */
 const KEPT = 64
 const SENT_EVERY = Duration.millis(100)
 /** Characters of a text in one signal, which Postgres limits to less than 8000 bytes. */
 const PIECE = 1800
-/** Longer texts are followed up to here, and come whole with the finished step. */
+/** Live texts end at this length. The finished step contains the rest. */
 const MAX_TEXT = 256 * 1024
 
 /** A step that begins: a call of a model or of a tool. */
@@ -46,7 +46,7 @@ export interface LiveStep {
   /** When its text began, in milliseconds since the epoch. */
   readonly since: () => number
   readonly add: (text: string) => void
-  /** Its text begins again. */
+  /** Discards the text so far, because the model begins again. */
   readonly restart: () => void
   readonly end: () => void
 }

@@ -1,4 +1,7 @@
-/** A mistake in the program of a mode, as a defect. Its message is ours and quotes no data, so owners of jobs may read it. */
+/**
+ * A mistake in the program of a mode, as a defect. Its message is written here and quotes no data, so owners of jobs
+ * may read it.
+ */
 export class ModeMistake extends Error {
   override readonly name = "ModeMistake"
 }

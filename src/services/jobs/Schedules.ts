@@ -32,13 +32,13 @@ export class Schedules extends Context.Service<
       key?: KeyId,
     ) => Effect.Effect<Schedule, AgentNotFound | TooManySchedules | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Schedule, ScheduleNotFound | StorageUnavailable>
-    /** Newest first; of these agents, by default of all. */
+    /** Lists those of these agents (default: all), newest first. */
     readonly list: (
       tenant: TenantId,
       page?: PageRequest,
       agents?: KeyLimits["agents"],
     ) => Effect.Effect<Page<Schedule>, CursorInvalid | StorageUnavailable>
-    /** Its jobs stay. */
+    /** The schedule's jobs stay. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, ScheduleNotFound | StorageUnavailable>
   }
 >()("sealgate/services/jobs/Schedules") {
@@ -63,7 +63,7 @@ export class Schedules extends Context.Service<
           const row = { id, tenant, agent_id, key_id: key ?? null, cron, time_zone, request }
           const [{ schedules = 0 } = {}] = yield* sql<{ schedules: number }>`
             SELECT COUNT(*) AS schedules FROM schedules WHERE tenant = ${tenant}`
-          // Concurrent calls may exceed the limit by their number, which harms nothing.
+          // Concurrent calls may exceed the limit by their number, which is harmless.
           if (schedules >= MAX_SCHEDULES) return yield* new TooManySchedules()
           yield* sql`INSERT INTO schedules ${sql.insert({ ...row, next_at: next, created_at: now })}`
           const times = { next_at: DateTime.makeUnsafe(next), created_at: DateTime.makeUnsafe(now) }
@@ -71,7 +71,7 @@ export class Schedules extends Context.Service<
         }, unavailable),
 
         get: Effect.fn("Schedules.get")(function* (tenant, id) {
-          // A database may refuse to compare with text that is no valid id.
+          // A database may refuse to compare with a malformed id.
           if (!isScheduleId(id)) return yield* new ScheduleNotFound()
           const [row] = yield* decodeSchedules(
             yield* sql`SELECT ${columns} FROM schedules WHERE id = ${id} AND tenant = ${tenant}`,

@@ -19,13 +19,16 @@ export class Threads extends Context.Service<
   {
     readonly create: (tenant: TenantId, agentId: string) => Effect.Effect<Thread, AgentNotFound | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Thread, ThreadNotFound | StorageUnavailable>
-    /** Begins a thread with an ended job of the agent that is in none; both have the same id. Does nothing without such a job. */
+    /**
+     * Turns an ended job of the agent that is in no thread into the first job of a new one; both have the same id. Does
+     * nothing if there is no such job.
+     */
     readonly beginWith: (
       tenant: TenantId,
       agentId: AgentId,
       job: Thread["id"],
     ) => Effect.Effect<void, ThreadBusy | StorageUnavailable>
-    /** Newest first; of these agents, by default of all. */
+    /** Lists those of these agents (default: all), newest first. */
     readonly list: (
       tenant: TenantId,
       page?: PageRequest,
@@ -45,7 +48,7 @@ export class Threads extends Context.Service<
       const readPage = makeReadPage(sql, { table: "threads", columns: "id, agent_id, created_at", bytes: "0" })
 
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-        // A database may refuse to compare with text that is no valid id.
+        // A database may refuse to compare with a malformed id.
         if (!isThreadId(id)) return yield* new ThreadNotFound()
         const [thread] = yield* decode(
           yield* sql`SELECT id, agent_id, created_at FROM threads WHERE id = ${id} AND tenant = ${tenant}`,
@@ -94,7 +97,8 @@ export class Threads extends Context.Service<
 
         remove: Effect.fn("Threads.remove")(function* (tenant, id) {
           const thread = yield* unavailable(find(tenant, id))
-          // Last the thread, so that a call that fails can be repeated; jobs that arrived meanwhile go with it.
+          // Removes the thread last, so that a failed call can be repeated. Jobs that were added meanwhile are removed
+          // with it.
           yield* removeJobs(tenant, thread.id)
           yield* unavailable(sql`DELETE FROM threads WHERE id = ${thread.id}`)
           yield* removeJobs(tenant, thread.id)

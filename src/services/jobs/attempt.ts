@@ -145,7 +145,7 @@ const budgetsOf = ({
     : [{ owner: { kind: "key" as const, id: key_id }, budgets: key_budgets }]),
 ]
 
-/** Longest delay between retries of a write. The worker is idle meanwhile, so it is short. */
+/** Longest delay between retries of a write. It is short, because the worker is idle meanwhile. */
 const MAX_RETRY_DELAY = Duration.seconds(1)
 
 const isResult = Schema.is(JobResult)

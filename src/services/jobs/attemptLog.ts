@@ -1,4 +1,7 @@
-/** Log lines of failed attempts, which never quote messages: these may quote the task. Also problems that have no other cause. */
+/**
+ * Log lines of failed attempts. They never quote messages, which may quote the task. Also the problems of attempts that
+ * timed out or met a fault of this server.
+ */
 import { Cause, Clock, Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"

@@ -1,13 +1,13 @@
 import { Deferred, Effect } from "effect"
 
 interface Passes {
-  /** Ends with the pass after the one that runs. */
+  /** Waits for the pass after the running one. */
   next: Deferred.Deferred<void> | undefined
 }
 
 /**
- * Returns a function that runs `pass` for a name and waits for it. Callers during a run share the next one, so a name holds
- * at most one connection. Interrupting a caller does not stop a run.
+ * Returns a function that runs `pass` for a name and waits for it. Callers that come during a run share the next run,
+ * so a name uses at most one connection. Interrupting a caller does not stop a run.
  */
 export const makeCoalesced = (pass: (name: string) => Effect.Effect<void>) =>
   Effect.map(Effect.context<never>(), (context) => {

@@ -17,7 +17,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
 
   const wait = Effect.fnUntraced(
     function* (tenant: TenantId, id: string, patience: Duration.Input, enough: Effect.Effect<void> = Effect.never) {
-      // Before the read, so no signal is missed. The id is still unchecked.
+      // Subscribes before the read, so no signal is missed. The id is not checked yet.
       const subscription = yield* signals.subscribe(`ended:${id}`)
       const { status } = yield* state(tenant, id)
       if (isEnded(status)) return yield* read(tenant, id)
@@ -54,7 +54,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
           const isAsking = status === "input_required" && last_event > (events.at(-1)?.id ?? after)
           if (!isAsking) return { events, isLast: false }
           const asking = yield* read(tenant, id)
-          // It may have been answered since.
+          // The question may have been answered since.
           if (asking.question === undefined) return { events, isLast: false }
           const asked: StoredEvent = { _tag: "InputRequired", id: last_event, job: asking }
           return { events: [...events, asked], isLast: false }
@@ -122,7 +122,7 @@ const makeHear = ({ follower, job, liveSteps, textOf }: Hearing) => {
         return yield* finished(heard)
       case "Begun": {
         const events = follower.begun(heard.step)
-        // How much was written so far is unknown here.
+        // How much text was written before is unknown here.
         if (heard.hasText) yield* askFor(heard.step.name, Infinity)
         return events
       }

@@ -22,7 +22,7 @@ class ScheduleKeyRefused extends Refusal<ScheduleKeyRefused>()("ScheduleKeyRefus
 const BATCH = 50
 const POSTPONED = Duration.hours(1)
 
-/** Looks regularly until a shutdown begins; not in a process without workers. */
+/** Checks regularly until a shutdown begins. A process without workers does not. */
 export const layerScheduler = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain
@@ -32,7 +32,10 @@ export const layerScheduler = Layer.effectDiscard(
   }),
 )
 
-/** Returns an effect that enqueues a job for each schedule that is due. Any process may run it: a time gives one job. */
+/**
+ * Returns an effect that enqueues a job for each due schedule. Any process may run it: each time of a schedule gives
+ * one job.
+ */
 const makeEnqueueDue = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const enqueue = yield* makeEnqueueNext
@@ -56,13 +59,16 @@ const makeEnqueueDue = Effect.gen(function* () {
   }).pipe(Effect.repeat({ while: (hasMore) => hasMore }))
 })
 
-/** Returns a function that enqueues a schedule's due job; `false` if another process does. Missed times give one job. */
+/**
+ * Returns a function that enqueues the due job of a schedule, or returns `false` if another process does. Several
+ * missed times give one job.
+ */
 const makeEnqueueNext = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const jobs = yield* Jobs
   const keys = yield* GatewayKeys
 
-  /** Enqueues the job as the key that made the schedule would now. */
+  /** Checks the job against the key that made the schedule, as it is now. */
   const enqueue = Effect.fnUntraced(function* (
     { agent_id, key_id, request, tenant }: ScheduleRow,
     time: ScheduledTime,

@@ -23,13 +23,13 @@ export interface JobFilter {
   readonly agents?: KeyLimits["agents"]
   readonly agent_id?: string | undefined
   readonly thread_id?: string | undefined
-  /** This one, or one of these. */
+  /** One status, or any of several. */
   readonly status?: JobStatus | ReadonlyArray<JobStatus> | undefined
   readonly mode?: Mode | undefined
-  /** Created at `from` or later, and before `to`. */
+  /** Only jobs created at `from` or later, and before `to`. */
   readonly from?: DateTime.Utc | undefined
   readonly to?: DateTime.Utc | undefined
-  /** A part of the task, the id or the trace id. */
+  /** Searched in the task, the id and the trace id. */
   readonly q?: string | undefined
 }
 
@@ -43,7 +43,10 @@ const SKEW_MS = 60_000
 
 const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
 
-/** Conditions of a filter, its text aside. An index finds the `listed` jobs, in their order; the rest choose among them. */
+/**
+ * Conditions of a filter, except its text. An index finds the `listed` jobs in order; the `chosen` conditions filter
+ * them.
+ */
 const conditionsOf = (
   sql: SqlClient.SqlClient,
   tenant: TenantId,
@@ -70,7 +73,7 @@ const conditionsOf = (
   }
 }
 
-/** Returns a function that counts the jobs of a list, without regard to a text, among those that a page may look at. */
+/** Returns a function that counts the jobs of a list among those that a page may look at. It ignores a searched text. */
 export const makeCountedJobs = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter) {
     const { chosen, listed } = conditionsOf(sql, tenant, filter)
@@ -81,10 +84,11 @@ export const makeCountedJobs = (sql: SqlClient.SqlClient) =>
     return row?.jobs ?? 0
   })
 
-/** Returns a function that chooses the ids of a page, by size, because together the rows may exceed memory. */
+/** Returns a function that chooses the ids of a page by size, because all rows together may exceed memory. */
 export const makeListedJobs = (sql: SqlClient.SqlClient) => {
   const shownBytes = sql.literal(SHOWN_BYTES)
-  // LIKE would cost the product of text and pattern. SQLite's `lower` changes ASCII letters only.
+  // Linear: LIKE would take time in proportion to the product of text and pattern. SQLite's `lower` changes ASCII
+  // letters only.
   const placeOf = sql.onDialectOrElse({ pg: () => sql`strpos`, orElse: () => sql`instr` })
 
   /** Ids of a page whose jobs contain a text. Reads a bounded number of tasks: a page may be empty though more follow. */
@@ -93,7 +97,7 @@ export const makeListedJobs = (sql: SqlClient.SqlClient) => {
       WHERE ${wanted} ORDER BY id DESC LIMIT ${SEARCHED + 1}`
     const { items, ...next } = pageOf(rows, SEARCHED)
     if (items.length === 0) return { items: [] }
-    // As it is within JSON.
+    // The text as it is written within JSON.
     const part = JSON.stringify(text).slice(1, -1)
     const has = sql.or(
       ["task", "id", "traceparent"].map((column) => sql`${placeOf}(lower(${sql.literal(column)}), lower(${part})) > 0`),

@@ -1,6 +1,7 @@
 /**
- * Checks whether a caller may resume a job. The job uses the budgets and limits of the key that it was enqueued with, so
- * others could spend that key's money. Answering a job's question needs no check: an open job goes on anyway.
+ * Checks whether a caller may resume a job. A resumed job spends the budgets and limits of the key that enqueued it, so
+ * others could spend that key's money. An answer to a job's question needs no check, because an open job continues
+ * anyway.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -20,10 +20,10 @@ import { StoredQuestion } from "./storedQuestion.ts"
 const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
 
 const BATCH = 100
-/** After this, a question that cannot be read is looked at again. */
+/** Time until a question that cannot be read is tried again. */
 const POSTPONED = Duration.hours(1)
 
-/** Returns a function that answers a question, and one that answers the questions whose deadline is over. */
+/** Returns two functions: one answers a question, the other answers the questions whose deadline is over. */
 export const makePersonAnswers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
@@ -31,7 +31,10 @@ export const makePersonAnswers = Effect.gen(function* () {
   const { note } = yield* TenantChanges
   const { add } = makeKeyRecords(sql)
 
-  /** Stores the answer and queues the job. `false` if it no longer waits for this answer. `stored` is the column's text. */
+  /**
+   * Stores the answer and queues the job. `false` if the job no longer waits for this answer. `stored` is the column's
+   * text.
+   */
   const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
     const [row] = yield* decode([{ question: stored }])
     if (row === undefined) return false
@@ -66,7 +69,7 @@ export const makePersonAnswers = Effect.gen(function* () {
     return true
   }, sql.withTransaction)
 
-  /** Fails if the job no longer waits for this answer, or took the one of this request before. */
+  /** Fails if the job no longer waits for this answer, or already took the answer of this request. */
   const take = Effect.fnUntraced(function* (id: JobId, stored: string, text: string, request?: KeyedRequest) {
     const isTaken = yield* answer(id, stored, { text, is_error: false })
     const isNew = request === undefined || (yield* add(request, id))

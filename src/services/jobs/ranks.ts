@@ -1,12 +1,12 @@
 /**
- * Ranks of jobs: keys of a tenant take turns by their weights, whatever their numbers of jobs. Start-time fair queueing
- * (Goyal, Vin and Cheng 1996): a job's rank is one step after its key's last queued job, and not before the tenant's next
- * job, so that a key gains nothing from having been idle. Jobs of callers with tokens share the turns of one key.
+ * Ranks of jobs: keys of a tenant take turns by weight, however many jobs each has. Start-time fair queueing (Goyal,
+ * Vin and Cheng 1996): the rank of a job is one step after its key's last queued job, and at least that of the tenant's
+ * next job, so that a key gains nothing from having been idle. Jobs of callers with tokens share the turns of one key.
  */
 import type { SqlClient, Statement } from "effect/sql"
 import { databaseTime } from "../databaseTime.ts"
 
-/** The step of a key with weight 1; that of others is divided by their weights. */
+/** The step of a key with weight 1. For other keys it is divided by the weight. */
 export const STEP = 1_000_000
 
 /** Returns the SQL of the rank of the next job like `row`, one of the same tenant, priority and key. */
@@ -19,8 +19,8 @@ export const makeNextRank =
       UNION ALL SELECT rank FROM (${firstAlike(sql, row)}) AS next) AS ranks), 0)`
 
 /**
- * Returns the SQL of the rank of a job that was held back: as it was, but a step after the tenant's next job, so that jobs
- * with a concurrency key that come one after another do not keep others from their turn.
+ * Returns the SQL of the rank of a job that was held back: its old one, but at least a step after the tenant's next job.
+ * Otherwise jobs with a concurrency key, which come one after another, would delay others.
  */
 export const makeAdmittedRank = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`(SELECT MAX(rank) FROM (
@@ -31,7 +31,7 @@ const isAlike = (sql: SqlClient.SqlClient, row: string) =>
   sql`queued.status = 'queued' AND queued.held_back = 0 AND queued.finished_at IS NULL
     AND queued.tenant = ${sql(row)}.tenant AND queued.priority = ${sql(row)}.priority`
 
-/** The one of them that begins next. */
+/** Of these, the job that begins next. */
 const firstAlike = (sql: SqlClient.SqlClient, row: string) =>
   sql`SELECT queued.rank FROM jobs AS queued
     WHERE ${isAlike(sql, row)} AND queued.due_at <= (SELECT ${databaseTime(sql)})

@@ -7,8 +7,8 @@ export const afterCrash = ({ crashBase, crashCap }: JobSettings, times: number):
   Duration.min(Duration.times(crashBase, 2 ** (times - 1)), crashCap)
 
 /**
- * After a failure: about as long as the job has been failing, so that each delay is about twice the last, or as long
- * as the upstream asked for. The delay is random, so that jobs that failed together retry at different times.
+ * After a failure: about as long as the job has been failing, so that delays about double, or as long as the upstream
+ * asked for. The delay is random, so that jobs that failed together retry at different times.
  */
 export const afterFailure = (
   { retryBase, retryCap }: JobSettings,

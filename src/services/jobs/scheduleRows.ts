@@ -25,7 +25,7 @@ export const decodeSchedules = decodeRows("schedules", ScheduleRow)
 export const SCHEDULE_COLUMNS = Object.keys(ScheduleRow.fields).join(", ")
 export const planOf = ({ cron, time_zone }: ScheduleRow) => ({ cron, ...(time_zone === null ? {} : { time_zone }) })
 
-/** Beyond all times that occur: the year 9999. */
+/** The year 9999, later than every time that occurs. */
 const NEVER = 253_402_300_799_000
 
 /** When a schedule's next job is enqueued after a time, both in milliseconds since the epoch. */

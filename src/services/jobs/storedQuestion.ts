@@ -9,7 +9,7 @@ export type StoredQuestion = typeof StoredQuestion.Type
 export const encodeQuestion = (question: StoredQuestion): Effect.Effect<string> =>
   Effect.orDie(Schema.encodeEffect(StoredQuestion)(question))
 
-/** A question that a program asks. `asking` is the step that its answer will be the outcome of. */
+/** A question of a program. `asking` is the step whose outcome is the answer. */
 export interface AskedQuestion extends Pick<StoredQuestion, "asking" | "question" | "answer_schema"> {
   readonly timeoutSeconds: number
 }

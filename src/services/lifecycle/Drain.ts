@@ -14,7 +14,7 @@ const LAST_WORDS = Duration.seconds(3)
 
 /** Work that a shutdown waits for. */
 interface Work {
-  /** A request becomes a stream once its answer is one. */
+  /** A request becomes a stream when its answer begins to stream. */
   kind: "request" | "stream" | "job"
   /** Milliseconds since the epoch. */
   readonly since: number
@@ -32,9 +32,12 @@ export class Drain extends Context.Service<
     readonly aborted: Effect.Effect<never, Aborted>
     /** Runs an effect, and interrupts it once the grace period is over. */
     readonly unlessAborted: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E | Aborted>
-    /** Calls back once the grace period is over. Returns a function that cancels that. Unlike a race it needs no fiber. */
+    /**
+     * Calls back once the grace period is over. Returns a function that cancels the callback. Unlike a race it needs no
+     * fiber.
+     */
     readonly onAbort: (call: () => void) => () => void
-    /** Begins the shutdown, once, and returns when nothing is in flight or the time is over. */
+    /** Begins the shutdown, once, and returns when nothing is in flight or the time is up. */
     readonly drain: Effect.Effect<void>
   }
 >()("sealgate/services/lifecycle/Drain") {

@@ -27,8 +27,8 @@ export class ReadinessProbe extends Context.Service<
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
   /**
-   * Unavailable: the server is draining, or one of its parts fails. Degraded: a provider fails, Redis is away, the file of
-   * providers is refused, or clients refuse the certificate, or will when it expires.
+   * Unavailable: the server is draining, or one of its parts fails. Degraded: a provider fails, Redis is away, the file
+   * of providers is refused, or clients refuse the certificate, now or once it expires.
    */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream

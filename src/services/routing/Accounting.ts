@@ -29,13 +29,12 @@ export type Account = typeof Account.Type
 /** A call, and its charge against the job's limits. */
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 
-/** The tokens of a call. A free one, or a count of tokens, used none, unless the provider reports some. */
+/** The tokens of a call. A free call, or a count of tokens, used none unless the provider reports some. */
 const tokensUsed = ({ charged, usage }: ChargedAttempt) => tokensOf(usage) ?? (charged.tokens === 0 ? NO_TOKENS : null)
 
 /**
- * Returns the rows of a request's calls, in their order, after the `earlier` ones. Only the call that served has a
- * baseline: another model would not have had the failures of this one, so failed calls and calls that only routing made
- * have a baseline of 0.
+ * Returns the rows of a request's calls, in order, after the `earlier` ones. Only the call that served has a baseline.
+ * Failed calls and calls that only routing made have a baseline of 0: another model would not have had these failures.
  */
 export const recordsOf = (
   settings: RoutingSettings,
@@ -79,7 +78,7 @@ const columnsOf = (account: Account) => {
   return columns
 }
 
-/** A request under way: all that is known of it if its process dies. */
+/** A request under way: everything known about it if its process dies. */
 export const Pending = Schema.Struct({
   account: Account,
   strategy: Strategy,
@@ -88,7 +87,7 @@ export const Pending = Schema.Struct({
 })
 export type Pending = typeof Pending.Type
 
-/** Columns of a row that stands for no call that is known. */
+/** Columns of a row without a known call. */
 const NO_CALL = { first: true, servedModel: null, priceVersion: null, ownKey: false, latency: 0, ttft: null } as const
 
 /** The row of a request whose process died, so that its usage is unknown; `at` is when it began. */

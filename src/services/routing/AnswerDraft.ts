@@ -9,7 +9,7 @@ import { tokensOfBytes } from "./TokenEstimate.ts"
 export interface Answer {
   readonly text: string
   readonly refused: boolean
-  /** The provider cut it off at its longest answer. */
+  /** Whether the provider cut it off at its longest answer. */
   readonly cut: boolean
   /** The tools that the model calls, in its order; absent if it calls none. */
   readonly toolCalls?: ReadonlyArray<ToolCall>
@@ -20,7 +20,7 @@ export interface Answer {
 /** Receives an answer's text while it is written. */
 export interface TextListener {
   readonly add: (text: string) => void
-  /** Discards the text so far; it begins again. */
+  /** Discards the text so far, because the answer begins again. */
   readonly restart: () => void
 }
 
@@ -59,7 +59,7 @@ export class AnswerDraft {
     const content = typeof message?.content === "string" ? message.content : ""
     const refusal = message?.refusal ?? ""
     const reason = served.finishReasons[0]
-    // Whatever the type says, a lying provider may call tools of others, which nobody offered.
+    // A lying provider may name tools that were not offered, whatever the type says.
     const called = (message?.tool_calls ?? []).filter(({ type }) => type === "function")
     const refused = refusal !== "" || reason === "content_filter"
     return {

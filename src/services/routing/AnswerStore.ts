@@ -1,4 +1,4 @@
-/** Answers in memory, the least recently used of which make room for new ones. Times in milliseconds of any one clock. */
+/** Answers in memory. The least recently used ones make room for new ones. Times in milliseconds of any one clock. */
 
 interface StoreLimits {
   readonly ttl: number

@@ -80,14 +80,17 @@ export class CachedAnswers extends Context.Service<
           )
         }
 
-        /** The kept answer to a call, if any, and what keeps a new one; `undefined` if the call is not for the cache. */
+        /**
+         * The cached answer to a call, if any, and a function that caches a new one; `undefined` if the call may not
+         * use the cache.
+         */
         const lookUp = Effect.fnUntraced(function* (call: ApiCall, use: CacheUse) {
           if (ttl === 0 || use === "no-store" || isStateful(call)) return undefined
           const { tenant } = call
           const routing = yield* config.ofCall
           const key = keyOf(call, routing)
           const kept = use === "all" ? store.find(tenant, key, yield* thisMoment) : undefined
-          // An operator who removes a provider does not want its answers either.
+          // After an operator removed a provider, its answers must not be served either.
           const found = kept !== undefined && (yield* configured).has(kept.target.provider) ? kept : undefined
           if (found !== undefined) yield* enter(call, routing.strategy, found)
           const keep = ({ cost, served, target }: ApiAnswered, json: string) =>
@@ -111,7 +114,7 @@ export class CachedAnswers extends Context.Service<
           const cache = yield* lookUp(call, use)
           if (cache === undefined) return { isCached: false, value: piecesOf(router, call) }
           if (cache.text !== undefined) {
-            // `gather` below wrote it.
+            // The text was written by `gather` below.
             const pieces = JSON.parse(cache.text) as ReadonlyArray<JsonObject>
             return { isCached: true, value: inTurns(pieces) }
           }

@@ -33,7 +33,7 @@ export interface CallRecord {
   readonly charged: { readonly tokens: number; readonly cost: number }
   /** Whether the charge is an estimate, because the usage is unknown or cannot be true. */
   readonly estimated: boolean
-  /** The cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. */
+  /** The cost of the same tokens at the baseline; 0 for a call that would not have been made without routing. */
   readonly baseline: number | null
   /** Whether the call was made with the tenant's own key, so that the tenant pays the provider. */
   readonly ownKey: boolean

@@ -27,13 +27,13 @@ const REFUSES_OLDER = /(?:^|[/.:])(?:o\d|gpt-(?:[5-9]|\d\d))/i
 export const limitMember = ({ otherLimit }: Dialect, { model }: Pick<TargetName, "model">): LimitMember =>
   REFUSES_OLDER.test(model) === otherLimit ? "max_tokens" : "max_completion_tokens"
 
-/** Every model in use answers at this length, and some refuse a limit above their longest answer. */
+/** Every current model can answer at this length. Some servers refuse a limit above their longest answer. */
 const SAFE_OUTPUT_TOKENS = 4096
 
 /** How long a learned dialect is kept: the server may be updated, or the request was unusual. */
 export const LEARNED_FOR = Duration.minutes(10)
 
-/** Times are moments, as `moments.ts` has them. */
+/** Times are moments (see `moments.ts`). */
 export class Dialects {
   private readonly known = new Map<string, { readonly dialect: Dialect; readonly until: number }>()
 
@@ -46,7 +46,7 @@ export class Dialects {
     this.known.set(nameOf(target), { dialect, until: now + Duration.toMillis(LEARNED_FOR) })
   }
 
-  /** Dialects to try after a refusal: one change at a time, so that the effective one is known, and at last all. */
+  /** Dialects to try after a refusal: first each change alone, so that the effective one is known, then all together. */
   others(known: Dialect, hasForm: boolean, limit: number | undefined): ReadonlyArray<Dialect> {
     const plain = { ...known, form: false }
     const other = { ...known, otherLimit: true }

@@ -14,7 +14,7 @@ interface LedgerFilter {
   readonly tenant?: string | undefined
   readonly key_id?: string | undefined
   readonly agent_id?: string | undefined
-  /** The name of a target's model, and of its provider. */
+  /** The name of a target's model and its provider. */
   readonly model?: string | undefined
   readonly provider?: string | undefined
   readonly from?: DateTime.Utc | undefined
@@ -31,7 +31,7 @@ const LAST = Number.MAX_SAFE_INTEGER
 /** Ids are UUIDs with a suffix. Postgres could not compare a cursor with U+0000. */
 const Id = Schema.String.check(Schema.isPattern(/^[\w-]+$/))
 const Place = Schema.Struct({ at: Schema.Int, id: Id })
-/** A place in the list: entries of one moment are in the order of their ids. */
+/** A position in the list. Entries of the same moment are sorted by id. */
 type Place = typeof Place.Type
 const decodePlaces = decodeRows("ledger_calls", Place)
 const placeIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Tuple([Schema.Int, Id])))
@@ -93,7 +93,7 @@ export class LedgerExport extends Context.Service<
           ...(key_id === undefined ? [] : [sql`key_id = ${key_id}`]),
           ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
         ]
-        // An index finds those of one key or one agent; those of both are chosen among the key's.
+        // An index finds the entries of one key or one agent. With both, the agent's are filtered from the key's.
         const indexed = isIndexed ? callers.slice(0, 1) : []
         const latest = Math.min(to === undefined ? Infinity : DateTime.toEpochMillis(to) - 1, after?.at ?? LAST)
         /**
@@ -114,7 +114,7 @@ export class LedgerExport extends Context.Service<
           ...(model === undefined ? [] : [sql`model = ${model}`]),
           ...(provider === undefined ? [] : [sql`provider = ${provider}`]),
         ]
-        // The last entry to look at, if more follow.
+        // The last entry to read, if more follow.
         const [floor] =
           chosen.length === 0
             ? []

@@ -24,10 +24,10 @@ const BEGIN: PruneCursor = { at: Number.MIN_SAFE_INTEGER, id: "" }
 export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff: number) {
   const sql = yield* SqlClient.SqlClient
   const before = Math.floor(cutoff / HOUR_MS) * HOUR_MS
-  // First, so that statistics do not add up the calls of an hour of which some are gone.
+  // Stored first, so that statistics do not sum up the calls of an hour that was removed in part.
   yield* sql`UPDATE ledger_pruned SET before = ${before} WHERE before < ${before}`
 
-  /** Looks at the `size` calls after `start`, and returns its end; `undefined` if it was the last one. */
+  /** Removes old calls among the `size` after `start`. Returns the position of the last one; `undefined` if none follow. */
   const pruneAfter = Effect.fnUntraced(function* (start: PruneCursor, size: number) {
     const [end] = yield* sql<PruneCursor>`SELECT at, id FROM ledger_calls
       WHERE at >= ${start.at} AND (at, id) > (${start.at}, ${start.id}) AND at < ${before}

@@ -68,7 +68,7 @@ export const contextOf = ({ model, provider }: TargetName): number | undefined =
 /** The shipped price of a target on the day of `at` (milliseconds since the epoch), `null` if there is none. */
 export const shippedPrice = (target: TargetName, at: number): PriceQuote | null => {
   if (target.provider === "echo") return ECHO_PRICE
-  // List prices are those of the vendors; a server of the operator's file may ask for anything.
+  // List prices are those of the vendors. A server of the operator's file may charge other prices.
   if (!PROVIDER_IDS.has(target.provider)) return null
   return rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))?.quote ?? null
 }

@@ -142,7 +142,7 @@ interface Fitted {
   readonly settings: RoutingSettings
   readonly request: RoutedRequest
   readonly fitting: ReadonlyArray<Target>
-  /** The worst case of a call, which is reserved; absent without budgets. */
+  /** The worst case of a call, to be reserved; absent without budgets. */
   readonly worst?: Amount
 }
 
@@ -178,7 +178,7 @@ const makeCallFitting = (clock: Clock.Clock) => {
               REFUSED.has(outcome) || (isOnlyShorter && outcome === "context-too-long")
             const attempts = failed.error.attempts ?? []
             const refused = attempts.filter(isRefusal).map(nameOf)
-            // A prompt that leaves little of the context says nothing about others.
+            // If a prompt leaves little of the context, a refusal says nothing about other requests.
             if (attempts.some(({ outcome }) => REFUSED.has(outcome))) refusals.push(failed.error)
             if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
             return Effect.tap(ask(route, dialect), ({ target }) =>
@@ -195,7 +195,7 @@ const makeCallFitting = (clock: Clock.Clock) => {
   }
 }
 
-/** Returns what remembers and logs the members of a request that a target refuses. */
+/** Returns a function that remembers and logs the members of a request that a target refuses. */
 const makeNoteDialect =
   (dialects: Dialects, clock: Clock.Clock) => (target: TargetName, dialect: Dialect | undefined) =>
     Effect.suspend(() => {
@@ -247,7 +247,7 @@ const hasMoney = (budgeted: ReadonlyArray<Budgeted> | undefined): boolean =>
 /** Outcomes whose cause may be the `response_format` or the output limit. */
 const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
 
-/** The targets of a cascade's tier: the preferred one, then the least related to `independentOf` first. */
+/** The targets of a cascade's tier: the preferred one first, then those least related to `independentOf`. */
 const tierOf = (settings: RoutingSettings, request: RoutedRequest, fitting: ReadonlyArray<Target>) => {
   const last = fitting.length - 1
   const isCascade = settings.strategy === "cascade"

@@ -38,7 +38,7 @@ export class RoutingConfig extends Context.Service<
   {
     /** The configuration in force; derived from the configured providers if none is stored. */
     readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
-    /** The same for a call, up to a second old. */
+    /** The same, as stored up to a second ago. */
     readonly ofCall: Effect.Effect<RoutingSettings, StorageUnavailable>
     /** Replaces the whole configuration, or rejects it and names all its errors. */
     readonly put: (
@@ -64,7 +64,7 @@ export class RoutingConfig extends Context.Service<
         )
 
         const stored = Effect.fnUntraced(function* (version: number) {
-          // Versions only grow, so a later one stays in force for those who still ask for this one.
+          // Versions only grow, so a later one stays in force for processes that still ask for this one.
           if (known !== undefined && known.version >= version) return known
           if (version === 0) return yield* derive
           const rows = yield* decode(
@@ -131,7 +131,10 @@ export class RoutingConfig extends Context.Service<
 
 const DAY_MS = 86_400_000
 
-/** Returns what derives the default settings: once for the same providers and day, since list prices change by days. */
+/**
+ * Returns a function that derives the default settings. It reuses them for the same providers and day, because list
+ * prices change by day.
+ */
 const deriveOnce = (upstream: UpstreamSettings) => {
   let derived:
     | { readonly from: ReadonlyArray<Offers>; readonly day: number; readonly settings: RoutingSettings }

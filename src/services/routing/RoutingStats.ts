@@ -109,7 +109,7 @@ export class RoutingStats extends Context.Service<
         )
       }
 
-      /** The span, with whole hours where calls were removed: only their sums are left. */
+      /** The span, extended to whole hours where calls were removed: only their hourly sums exist. */
       const known = Effect.fnUntraced(function* (query: StatsQuery) {
         const [from, to] = [DateTime.toEpochMillis(query.from), DateTime.toEpochMillis(query.to)]
         if (from % HOUR_MS === 0 && to % HOUR_MS === 0) return query

@@ -21,7 +21,7 @@ interface SpendQuery {
 const Row = Schema.Struct({ value: Schema.NullOr(Schema.String), ...Record.map(NO_SPEND, () => Schema.Int) })
 const decodeSums = decodeRows("ledger_spend", Row)
 
-/** An agent's name, or a key's document: an agent's document can be large. */
+/** An agent's name, or a key's document. An agent's document would be large. */
 const Named = Schema.Struct({
   id: Schema.String,
   named: Schema.fromJsonString(Schema.Union([Schema.String, Schema.Struct({ name: Schema.String })])),

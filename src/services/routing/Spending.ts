@@ -34,11 +34,11 @@ export const longestOutput = ({ cost, tokens }: Allowance, prices: Prices | null
   return Math.min(tokens - input, paid)
 }
 
-/** Whether a call failed before a model ran: an error that comes after output had a model run. */
+/** Whether a call failed before a model ran. An error after output means that a model ran. */
 export const isFree = ({ outcome, timeToFirstTokenMs }: Attempt): boolean =>
   timeToFirstTokenMs === null && ruleOf(outcome)?.billed === false
 
-/** The longest answer of a budgeted call that sets no limit: longer ones would reserve whole budgets. */
+/** The longest answer of a call under a budget that sets no limit: a longer one would reserve the whole budget. */
 const BUDGETED_OUTPUT_TOKENS = 8192
 
 /** Highest cost of a request, at the dearest of these targets; targets without a price count as free. */
@@ -50,7 +50,7 @@ export const worstCase = (
   const { input } = size
   const output = expectedOutput(size, BUDGETED_OUTPUT_TOKENS)
   const costs = targets.map((target) => highestCostOf(pricesOf(target), { input, output }) ?? 0)
-  // Without output, the whole cost is the input's, which may have been rounded down.
+  // A request without output: only the input costs, and its price may have been rounded down.
   return { tokens: input + output, cost: Math.max(0, ...costs) + (output === 0 ? 1 : 0) }
 }
 
@@ -83,7 +83,7 @@ export class Spending {
     this.pricesOf = pricesOf
   }
 
-  /** What must be reserved again before another call, whose worst case ends with the allowance. */
+  /** The amount to reserve again before another call, whose worst case is limited by the allowance. */
   get missing(): Amount {
     const { allowance, calls, charged, reserved, worst = UNRESERVED } = this
     const missing = (of: keyof Amount) =>
@@ -103,10 +103,10 @@ export class Spending {
   }
 
   /**
-   * The output limit to send, for each choice. If the target's context leaves less, it is what that leaves under a
-   * reservation, since a prompt may be shorter than its estimate, and `undefined` otherwise. If the context leaves less
-   * than the expected answer, it is the expected answer: either the estimate is too high, or the provider refuses the
-   * prompt.
+   * The output limit to send, for each choice. If the target's context leaves less: under a reservation, the limit is
+   * what the context leaves, because the estimate of the prompt may be too high; without one, it is `undefined`. If the
+   * context leaves less than the expected answer, the limit is the expected answer: either the estimate is too high, or
+   * the provider refuses the prompt.
    */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity

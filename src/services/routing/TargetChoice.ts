@@ -64,7 +64,7 @@ export const chooseTargets = (
       ["configured", (target) => configured.has(target.provider)],
       ["key", ({ provider }) => hasKey(configured.get(provider) ?? "operator", provider, own)],
       ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
-      // Each text of an embeddings request has a context of its own, so their sum says nothing.
+      // Each text of an embeddings request has its own context, so their sum is no measure.
       ["context", (target) => api === "embeddings" || prompt + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
       ["tokens", () => input + least <= allowance.tokens],
@@ -73,7 +73,8 @@ export const chooseTargets = (
     let fitting = settings.targets
     for (const [reason, fits] of rules) {
       const kept = fitting.filter(fits)
-      // Estimates err on the long side, and clients know the provider's own words for too long a prompt.
+      // Estimates are on the long side. If all targets are too small, one is asked anyway, because clients know the
+      // provider's own error for too long a prompt.
       const isEstimate = reason === "context" && model !== undefined
       fitting = kept.length === 0 && isEstimate ? largestOf(fitting) : kept
       if (fitting.length === 0) return Effect.fail(new NoTarget({ reason }))
@@ -108,7 +109,10 @@ const kinship = (target: TargetName, other: TargetName): number => {
   return target.provider === other.provider ? 1 : 0
 }
 
-/** Sorts targets by what they have in common with `others`: by the closest, then by all, else as given. */
+/**
+ * Sorts targets by what they have in common with `others`: first by the closest one, then by all, otherwise keeps the
+ * order.
+ */
 export const leastRelatedFirst = (
   targets: ReadonlyArray<Target>,
   others: ReadonlyArray<TargetName>,

@@ -7,13 +7,13 @@ import { type RequestSize, TOKENS_PER_IMAGE, tokensOfBytes } from "./TokenEstima
 /** An embedding's input may be token ids, of which `[1,2]` has one in two bytes; other input has three bytes a token. */
 const ID_TOKENS_PER_TEXT_TOKEN = 3 / 2
 
-/** A whole number of at least 1. Anything else counts as absent: what a provider makes of it is unknown. */
+/** A whole number of at least 1. Anything else counts as absent, because its meaning to a provider is unknown. */
 export const countIn = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined
 
 const COUNT: RequestSize = { input: 0, limit: 0, choices: 1 }
 
-/** Returns the length of a request as far as it is charged: a count of tokens is free, and of any length. */
+/** Returns the length of a request for charging. A count of tokens is free, so its length does not matter. */
 export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
   if (api === "messages.count_tokens") return COUNT
   const { limits } = apiOf(api)
@@ -32,7 +32,7 @@ export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
 
 interface Media {
   readonly count: number
-  /** Length in the request of those that it contains. */
+  /** Length of the pictures and documents within the request. */
   readonly bytes: number
 }
 
@@ -48,7 +48,7 @@ const FILE_TYPES: ReadonlySet<unknown> = new Set(["document", "file", "input_fil
 const IMAGE_WORDS = ["image", "\\u00"]
 const MEDIA_WORDS = [...IMAGE_WORDS, "base64", "input_audio", "file_data"]
 
-/** Clients write "base64" into every embeddings request, as the encoding of its answer. */
+/** Clients write "base64" into every embeddings request, as the encoding of the answer. */
 const mayHoldMedia = (api: ApiName, bytes: Uint8Array): boolean => {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return (api === "embeddings" ? IMAGE_WORDS : MEDIA_WORDS).some((text) => json.includes(text))
@@ -63,7 +63,7 @@ const mediaIn = (body: ApiRequest["body"]): Readonly<Record<"files" | "images", 
   return { images: sumOf(IMAGE_TYPES, imageBytes), files: sumOf(FILE_TYPES, fileBytes) }
 }
 
-/** The objects where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
+/** The objects that hold parts. Elsewhere, such as in the input of a tool, an object of the same form is text to a model. */
 function* partsIn(value: object): Generator<JsonObject> {
   if (isObject(value)) yield value
   const inner: ReadonlyArray<unknown> = Array.isArray(value)

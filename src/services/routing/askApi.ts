@@ -20,21 +20,21 @@ export interface ApiCall {
   readonly keyPolicy?: TargetFilter | undefined
   readonly key?: string | undefined
   readonly labels?: Labels | undefined
-  /** The budgets of the key; those of the tenant apply, too. */
+  /** The budgets of the key. Those of the tenant also apply. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
 }
 
 /** An answer; its JSON is empty for a stream. */
 export interface ApiAnswered extends Answered {
   readonly target: TargetName
-  /** Of all calls that it took, in micro-USD; `null` if unknown. */
+  /** Cost of all calls for the answer, in micro-USD; `null` if unknown. */
   readonly cost: number | null
 }
 
 const limitsItself = ({ api, body }: ApiRequest): boolean =>
   apiOf(api).limits.some((name) => (body.value(name) ?? null) !== null)
 
-/** Whether the router may add a limit, which some servers of this API know by another name. */
+/** Whether the router may add an output limit. Only in chats, where some servers name the limit differently. */
 export const mayAddLimit = (request: ApiRequest): boolean => request.api === CHAT_COMPLETIONS && !limitsItself(request)
 
 /** The request's own limits capped at `most`; without one, a new limit. */
@@ -58,7 +58,7 @@ const limitOf = (
   return Object.fromEntries(tooLong.map((name) => [name, most]))
 }
 
-/** A request with the options of its route. Its sender hears of each call, too. */
+/** A request with the options of its route. Its sender is also informed of each call. */
 const asking = (request: ApiRequest, options: AskOptions): ApiRequest => ({
   ...request,
   ...options,

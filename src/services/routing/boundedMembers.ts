@@ -56,7 +56,7 @@ export const MEMBERS: Readonly<Record<ApiName, ReadonlySet<string>>> = {
     "presence_penalty",
     "logit_bias",
     "logprobs",
-    // Those of servers with the same API.
+    // Members of servers with the same API.
     "min_p",
     "min_tokens",
     "top_a",
@@ -127,7 +127,7 @@ export const INPUT_ITEMS: ReadonlySet<unknown> = new Set([
   "tool_search_output",
 ])
 
-/** Edits of an earlier conversation that only leave parts out. */
+/** Edits of an earlier conversation that only remove parts. */
 export const CLEARING_EDIT = /^clear_(tool_uses|thinking)_\d+$/
 
 export const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard_only"])

@@ -30,9 +30,9 @@ export interface RoutedRequest extends TargetRequirements {
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
-  /** The target of the conversation so far: it comes first if it fits. */
+  /** The target of the conversation so far. It comes first if it fits. */
   readonly preferred?: TargetName | undefined
-  /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */
+  /** How often the answer was escalated. A cascade skips this many of its cheapest targets. */
   readonly tier?: number | undefined
   /** Runs before the first call, with the target of that call. */
   readonly onChosen?: ((target: TargetName) => Effect.Effect<void>) | undefined
@@ -53,7 +53,7 @@ export interface RequestRoute {
 
 export interface RoutedCall<A> {
   readonly ask: (options: AskOptions) => Effect.Effect<A, UpstreamError>
-  /** The members for the longest output that is left to a target; `undefined` if its context is shorter. */
+  /** The members for the longest output that a target may still give; `undefined` if its context is too small. */
   readonly limitOf: (most: number | undefined, target: TargetName) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
   /** Estimated tokens of the output so far. */
   readonly received: () => number
@@ -102,8 +102,8 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
         if (isStreamed) noteFirstToken(times, attempt)
       },
     })
-    // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their
-    // cost. Nobody hears of a write that fails after an interruption.
+    // Uninterruptible from the end of the last call until the calls are in the ledger, because a cancelled job has
+    // spent their cost. After an interruption, a failed write is reported to nobody.
     return Effect.uninterruptibleMask(
       Effect.fnUntraced(function* (restore) {
         const exit = yield* Effect.exit(restore(answered))
@@ -129,7 +129,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
 
 export type CallAndRecord = Effect.Success<ReturnType<typeof makeCallAndRecord>>
 
-/** Whether another call may be made. First reserves again what the calls so far took, if the budgets have room for it. */
+/** Whether another call may be made. First reserves the cost of the calls so far again, if the budgets have room. */
 const mayCallAgain = Effect.fnUntraced(function* (spending: Spending, targets: ReadonlyArray<Target>) {
   const { missing } = spending
   if (missing.cost + missing.tokens > 0 && (yield* (yield* ReserveMore)(missing))) spending.addReserved(missing)

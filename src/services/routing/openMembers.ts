@@ -5,7 +5,7 @@ import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { countIn } from "./apiSize.ts"
 import { CLEARING_EDIT, CLIENT_TOOL, INPUT_ITEMS, MEMBERS, USUAL_TIERS } from "./boundedMembers.ts"
 
-/** The most issues that are named, and the longest path of one; a body may have thousands. */
+/** Maximum number of issues, and longest path of one; a body may have thousands. */
 const MAX_ISSUES = 64
 const MAX_PATH = 128
 
@@ -35,9 +35,9 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => countIn(value) !== undefined,
   service_tier: (value) => USUAL_TIERS.has(value),
   modalities: (value) => isEach(value, (modality) => modality === "text"),
-  // A mode of its own samples several answers.
+  // Modes other than `standard` sample several answers.
   reasoning: (value) => !isObject(value) || value["mode"] == null || value["mode"] === "standard",
-  // A summary is an answer of its own.
+  // Edits that write a summary produce another answer.
   context_management: (value) =>
     isObject(value) && isEach(value["edits"], (edit) => isObject(edit) && CLEARING_EDIT.test(String(edit["type"]))),
 }
@@ -61,7 +61,7 @@ const isClientTool = (tool: unknown): boolean => {
   return typeof type === "string" && CLIENT_TOOL.test(type)
 }
 
-/** Paths of the items that stand for something that is not in the request, or have tools of that kind. */
+/** Paths of items that refer to something outside the request, or that have such tools. */
 const itemsIn = (input: unknown): ReadonlyArray<string> =>
   Array.isArray(input)
     ? input.flatMap((item: unknown, i) => {

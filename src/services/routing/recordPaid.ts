@@ -48,7 +48,7 @@ export const makeRecordPaid = Effect.gen(function* () {
     Effect.match(Effect.provideService(enter([each.row]), CurrentReservation, each.reservation), {
       onSuccess: () => kept.delete(each),
       onFailure: () => {
-        // To the end, so that a row that is refused holds up no other.
+        // Goes to the end, so that a refused row delays no other.
         kept.delete(each)
         kept.add(each)
         return false

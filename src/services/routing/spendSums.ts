@@ -3,7 +3,10 @@ import { Record } from "effect"
 import { ANSWERED, type CallRecord } from "./CallRecord.ts"
 import { HOUR_MS, summed } from "./HourlySums.ts"
 
-/** Label values summed per tenant, day and process, because each call may bring a new one; others count in totals only. */
+/**
+ * Limit of label values summed per tenant, day and process, because each call may bring a new one. Others count in
+ * totals only.
+ */
 export const MAX_LABEL_VALUES = 1000
 
 export const NO_SPEND = {
@@ -68,7 +71,7 @@ const makeLabelLimit = () => {
     const day = Math.floor(at / (24 * HOUR_MS))
     const ofDay = known.get(day) ?? new Map<string, Set<string>>()
     known.set(day, ofDay)
-    // Calls of two days come side by side around midnight.
+    // Around midnight, calls of two days come mixed.
     if (known.size > 2) for (const first of known.keys().take(1)) known.delete(first)
     const labels = ofDay.get(tenant) ?? new Set()
     ofDay.set(tenant, labels)

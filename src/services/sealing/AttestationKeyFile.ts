@@ -34,7 +34,7 @@ export class KeyFileError extends Schema.TaggedError<KeyFileError>()("KeyFileErr
 const isCode = (error: unknown, code: string): boolean =>
   typeof error === "object" && error !== null && "code" in error && error.code === code
 
-/** How to use another file, if the setting names this one. */
+/** Remedy if the key file was named by a setting. */
 const OTHER_SETTING = "set ATTESTATION_KEY_FILE to another one"
 
 const cannot = (path: string, verb: string, other: string) => (cause: unknown) =>

@@ -12,7 +12,7 @@ import type { EndStatus, Form } from "../../domain/protocol/transcript.ts"
 import type { Attestation } from "./Attestation.ts"
 import type { Opened } from "./RequestOpener.ts"
 
-/** The provider and model that answered; empty if no provider was called. */
+/** The provider and model that answered; all `null` or empty if no provider was called. */
 export type ServedBy = {
   readonly provider: ReceiptClaims["provider"]
   readonly model: ReceiptClaims["model"]
@@ -70,7 +70,7 @@ export const endRecord = (attestation: Signer, ending: Ending): Bytes => {
   return filled
 }
 
-/** Adds the trace id, by which the operator finds the problem in the log. */
+/** Adds the trace id, with which the operator finds the problem in the log. */
 export const traced = (problem: Problem): Effect.Effect<Problem> =>
   Effect.match(Effect.currentParentSpan, {
     onFailure: () => problem,

@@ -26,7 +26,7 @@ export interface KeyStorage {
   readonly x25519PublicKey: (secret: Bytes) => Bytes
   /** The 32-byte secret that X25519 shares with `peer`. Throws if it is all zero. */
   readonly x25519: (secret: Bytes, peer: Bytes) => Bytes
-  /** Takes over a 32-byte seed, whose bytes are overwritten. */
+  /** Takes over a 32-byte seed and overwrites the given bytes. */
   readonly signingKey: (seed: Bytes) => SigningKey
   /** Overwrites all remaining keys. */
   readonly wipe: () => void

@@ -15,7 +15,7 @@ const x25519 = (secret: Bytes, peer: Bytes): Bytes => {
   const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", secret, (privateKey) =>
     diffieHellman({ privateKey, publicKey }),
   )
-  // A view, so that overwriting the result overwrites the only copy.
+  // Returns a view, so that overwriting the result overwrites the only copy.
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 

@@ -10,7 +10,7 @@ interface RequestIdSettings {
   readonly max: number
 }
 
-/** Ids are remembered this much longer than a session: twice the clock skew allowed. */
+/** Ids are kept this much longer than a session: twice the permitted clock skew. */
 const BEYOND_SESSION = Duration.seconds(120)
 
 export class RequestIds extends Context.Service<
@@ -31,7 +31,7 @@ export class RequestIds extends Context.Service<
 const make = ({ max, sessionTtl }: RequestIdSettings) => {
   const keptFor = Duration.toMillis(Duration.sum(sessionTtl, BEYOND_SESSION))
   const room = new FairRoom(max)
-  /** All are kept equally long by a monotonic clock, so the first is the oldest. */
+  /** All ids are kept equally long by a monotonic clock, so the first one is the oldest. */
   const claimed = new Map<string, { readonly until: number; readonly source: string | undefined }>()
   const forget = (now: number): void => {
     for (const [key, { source, until }] of claimed) {

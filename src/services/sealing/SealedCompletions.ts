@@ -1,4 +1,4 @@
-/** Serves sealed requests. An observer cannot even distinguish an answer from a failure. */
+/** Serves sealed requests. On the path, a failure looks like an answer. */
 import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { UNPACED } from "../../domain/protocol/pace.ts"
@@ -70,7 +70,7 @@ const make = Effect.gen(function* () {
     if (opened.request.payload.length > LARGE) yield* Effect.yieldNow
     const asked = yield* readRequest(opened, checks)
     const here = yield* Effect.serviceOption(Tracer.ParentSpan)
-    // The trace named under the seal, else the proxy's.
+    // The trace that the client sent under the seal, or else the proxy's.
     const trace = asked.trace ?? Option.getOrUndefined(here)
     const traced = <A, E, R>(serving: Effect.Effect<A, E, R>) =>
       trace === undefined ? serving : Effect.provideService(serving, Tracer.ParentSpan, trace)

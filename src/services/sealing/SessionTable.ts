@@ -50,7 +50,7 @@ export class SessionTable {
   private readonly limits: SessionTableLimits
   private readonly context: Context.Context<never>
   private readonly claims: FairRoom
-  // All sessions last equally long, so each map is in the order of expiry (unless the time of day was set back).
+  // All sessions last equally long, so each map is sorted by expiry (unless the time of day was set back).
   /** Live sessions, and ended ones that have claims. */
   private readonly known = new Map<string, KnownSession>()
   private readonly live = new Map<string, Session>()

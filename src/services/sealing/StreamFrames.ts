@@ -53,7 +53,7 @@ export class StreamFrames {
   private readonly due: Array<Due> = []
   private dueBytes = 0
   private seq = 0
-  /** The final frame has had its tick: no further data frame follows. */
+  /** Whether the final frame has had its tick, so that no further data frame follows. */
   private finalTickCame = false
 
   constructor(

@@ -15,7 +15,7 @@ const not = (message: string) => Schema.Boolean.check(Schema.makeFilter((value) 
 
 const bodyOf = (api: ApiName) =>
   Schema.Struct({
-    // Circuits hash the name and receipts sign it: megabytes would hold up other requests.
+    // Limited because circuits hash the name and receipts sign it: megabytes would delay other requests.
     model: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL))),
     stream: optional(
       apiOf(api).stream === undefined ? not("The answers of this API are not streamed") : Schema.Boolean,
@@ -86,7 +86,7 @@ const once = <A>(make: () => A): (() => A) => {
   return () => (made ??= { value: make() }).value
 }
 
-/** Printable ASCII, long enough for the lists of betas that agents send. */
+/** Printable ASCII, long enough for the lists of beta features that agents send. */
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/
 
 const misfitOf = (api: ApiName, name: string, value: string): ReadonlyArray<ProblemIssue> => {

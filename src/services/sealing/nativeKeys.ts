@@ -1,4 +1,7 @@
-/** Private keys for Node's crypto library, which copies them encoded, and cleanses each copy once it is collected. */
+/**
+ * Private keys for Node's crypto library, which copies them in encoded form. It overwrites each copy when it is
+ * collected.
+ */
 import { createPrivateKey, createPublicKey, decapsulate, type PrivateKeyInput } from "node:crypto"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { ML_KEM_768 } from "../../domain/protocol/suites.ts"

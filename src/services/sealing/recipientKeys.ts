@@ -11,7 +11,7 @@ import { exactBuffer, secretBytes } from "./secretBytes.ts"
 
 export interface RecipientKey {
   readonly suite: Suite
-  /** For X-Wing computed on each access: it is long, and needed once. */
+  /** Computed on each access for X-Wing: the key is long, and needed once. */
   readonly publicKey: Bytes
   /** The encapsulated secret, as an output of `kdf`. Throws if the key was destroyed. */
   readonly decapsulate: (enc: Bytes, kdf: LabeledKdf) => Bytes
@@ -66,7 +66,7 @@ const x25519Secret = (secrets: Bytes): Bytes => secrets.subarray(ML_KEM_768.seed
 class XWingKey implements RecipientKey {
   readonly suite = X_WING
   private readonly vault: Vault
-  /** Both keys together: to make memory accessible and inaccessible again costs as much as a signature. */
+  /** Both keys lie together, because opening and closing a memory area costs as much as a signature. */
   private readonly held: HeldSecret
   private readonly x25519PublicKey: Bytes
 

@@ -15,7 +15,7 @@ export interface Sodium {
   readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
 }
 
-// In a variable, so that the type checker does not look for the optional package.
+// A variable, so that the type checker does not resolve the optional package.
 const name: string = "sodium-native"
 
 export const sodium: Sodium | undefined = await import(name).then(

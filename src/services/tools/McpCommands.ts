@@ -1,4 +1,4 @@
-/** MCP servers that are processes of this machine, one for each session, so calls of several tenants share none. */
+/** MCP servers that are processes of this machine. Each session has its own, so tenants never share one. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,7 +20,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.promise(() => rm(path, { recursive: true, force: true })),
 )
 
-/** The process in an empty folder, without the gateway's environment, which has secrets. */
+/** Starts the process in an empty folder, without the gateway's environment, which contains secrets. */
 export const processOf = ({ args = [], command, env = {} }: McpCommand) =>
   Effect.map(folder, (cwd) =>
     ChildProcess.make(command, args, { cwd, env: { HOME: cwd, TMPDIR: cwd, ...env }, extendEnv: false }),

@@ -21,7 +21,10 @@ interface ToolNetworkSettings {
 /** The tenant whose tool, webhook or push is called. Lookups of tenants take turns. */
 export const ToolTenant = Context.Reference<string>("sealgate/services/tools/ToolTenant", { defaultValue: () => "" })
 
-/** Returns a function that gives the connections of a tenant. They end with the scope; a tenant without any is forgotten. */
+/**
+ * Returns a function that gives a tenant's connections. They end with the scope; a tenant without connections is
+ * forgotten.
+ */
 const makeAgents = Effect.fnUntraced(function* (make: (tenant: string) => Agent) {
   const agents = new Map<string, Agent>()
   yield* Effect.addFinalizer(() =>
@@ -67,7 +70,8 @@ export class ToolNetwork extends Context.Service<ToolNetwork, HttpClient.HttpCli
           ),
           Effect.succeed,
         )
-        // Spans would hold URLs, whose queries are inputs of tools, and tools are no part of the operator's traces.
+        // No spans: they would contain URLs, whose queries are inputs of tools, and tools are no part of the operator's
+        // traces.
         return HttpClient.transformResponse(client, (response) =>
           response.pipe(
             Effect.provideService(HttpClient.TracerDisabledWhen, () => true),

@@ -14,12 +14,12 @@ const MAX_OUTPUT_BYTES = 64 * 1024
 
 export const failedOutput = (text: string): ToolOutput => ({ text, is_error: true })
 
-/** Ends an output that was cut. */
+/** Appended to an output that was cut. */
 export const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
 
 const CHARSET = /;\s*charset="?([\w.:-]+)/i
 
-/** The text of a body in the charset that its type names; in UTF-8 if that is unknown. */
+/** The text of a body in the charset of its content type, or in UTF-8 if that is unknown. */
 const decoded = (bytes: Buffer, type: string): string => {
   const label = CHARSET.exec(type)?.[1]
   try {

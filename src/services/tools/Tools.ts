@@ -1,4 +1,4 @@
-/** Calls of tools. A failed call is an output too: the model reads the reason and goes on. */
+/** Calls of tools. A failed call also has an output: the model reads the reason and continues. */
 import { layer as layerSpawner } from "@effect/platform-node/NodeChildProcessSpawner"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"

@@ -1,4 +1,4 @@
-/** Checks the messages of an MCP server before the library sees them, which parses and decodes each in one go. */
+/** Checks the messages of an MCP server before the library, which parses and decodes each in one go, gets them. */
 import { Effect, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpClient, type HttpClientResponse } from "effect/http"
@@ -7,17 +7,17 @@ import { CLIENT_LIMITS, faultSteps, NOT_JSON } from "../../domain/json/iJson.ts"
 import { inSteps } from "../inSteps.ts"
 import { readBody } from "../readBody.ts"
 
-/** More than lists of 64 tools and results of 64 KiB have; decoding this many takes about 0.1 s. */
+/** More than a list of 64 tools or a result of 64 KiB contains. Decoding this many values takes about 0.1 s. */
 const LIMITS = { ...CLIENT_LIMITS, values: 8192 }
 
-/** The client, whose bodies end before a message above the limits. `refuse` gets what was answered, and why it is refused. */
+/** The client, with bodies that end before a message above the limits. `refuse` gets the reason. */
 export const withCheckedMessages = (
   client: HttpClient.HttpClient,
   { maxBytes, refuse }: { readonly maxBytes: number; readonly refuse: (why: string) => void },
 ): HttpClient.HttpClient => {
   const isRefused = Effect.fnUntraced(function* (message: string) {
     const fault = yield* inSteps(faultSteps(utf8(message), LIMITS))
-    // The library reports text that is not JSON.
+    // Text that is not JSON is left to the library, which reports it.
     if (fault === undefined || fault === NOT_JSON) return false
     refuse(`a message that is not read. ${fault}`)
     return true
@@ -27,7 +27,7 @@ export const withCheckedMessages = (
     Stream.unwrap(
       Effect.gen(function* () {
         const bytes = yield* readBody(response, maxBytes)
-        // The library reports a longer one.
+        // The library reports a message that is too long.
         const isPassed = bytes.length > maxBytes || !(yield* isRefused(new TextDecoder().decode(bytes)))
         return isPassed ? Stream.make<[Uint8Array]>(bytes) : Stream.empty
       }),

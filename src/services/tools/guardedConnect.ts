@@ -1,4 +1,7 @@
-/** Connects to permitted addresses only. Checks what a name resolves to as it connects: it cannot change in between. */
+/**
+ * Connects to permitted addresses only. Checks the address that a name resolves to while connecting, so it cannot
+ * change in between.
+ */
 import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
 import { inTurns, type Lookup } from "./lookups.ts"
@@ -8,18 +11,21 @@ class AddressRefused extends Error {
   override readonly name = "AddressRefused"
 }
 
-/** Reason of a refusal. Callers prefix what failed. */
+/** Reason of a refusal. Callers say first what failed. */
 export const REFUSED =
   "its address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
 
-/** Whether a connection was refused here. Connections to several addresses fail with several errors. */
+/** Whether a connection was refused here. A failed connection to several addresses has several errors. */
 export const isRefused = (cause: unknown): boolean =>
   cause instanceof AddressRefused ||
   (cause instanceof AggregateError && cause.errors.some(isRefused)) ||
   (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
   (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))
 
-/** Returns the connector of a tenant. `mayConnect` decides by scheme and address. One refused address refuses the name. */
+/**
+ * Returns the connector of a tenant. `mayConnect` decides by scheme and address. If a name has a refused address, the
+ * name is refused.
+ */
 export const guardedConnect = (
   build: typeof buildConnector,
   options: {

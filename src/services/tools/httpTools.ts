@@ -51,7 +51,7 @@ const urlOf = ({ url }: HttpTool, input: ToolInput): URL => {
   const full = new URL(url)
   const added = Object.entries(input)
   if (added.length === 0) return full
-  // Each change of `full.searchParams` would write the whole query again.
+  // Each change of `full.searchParams` would rewrite the whole query.
   const query = new URLSearchParams(full.search)
   for (const [name, value] of added) query.append(name, typeof value === "string" ? value : JSON.stringify(value))
   full.search = query.toString()

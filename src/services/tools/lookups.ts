@@ -16,10 +16,10 @@ interface Waiting {
 }
 
 /**
- * Makes one lookup at a time. The system makes two at once for the whole process, and none of them can be ended: names
- * whose servers stay silent would otherwise keep calls of models from connecting. The next lookup is of the tenant whose
- * lookups took the fewest seconds since it began to wait, so that names that answer wait for at most one that does not. A
- * lookup answers all that wait for its name. One that waits for `timeout` (milliseconds) is dropped: its connection has
+ * Makes one lookup at a time. The system makes two at once for the whole process, and none can be cancelled, so names
+ * whose servers stay silent could keep calls of models from connecting. Next comes the tenant whose lookups took the
+ * fewest seconds since it began to wait, so a name that resolves waits for at most one that does not. A lookup answers
+ * everybody who waits for its name. A lookup that waits for `timeout` (milliseconds) is dropped: its connection has
  * timed out.
  */
 export const inTurns = (lookup: Lookup, timeout: number): ((tenant: string, name: string, done: Done) => void) => {

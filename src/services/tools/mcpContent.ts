@@ -4,7 +4,7 @@ import type { McpSchema } from "effect/ai"
 import { isObject } from "../../domain/json/json.ts"
 import { boundedText, type ToolOutput } from "./ToolOutput.ts"
 
-/** The texts of a result, and its structured content unless they repeat it; other content is named only. */
+/** The texts of a result, and its structured content unless the texts repeat it. Other content is only named. */
 export const outputOf = ({ content, isError, structuredContent }: McpSchema.CallToolResult): ToolOutput => {
   const texts = content.flatMap((block) => (block.type === "text" ? block.text : []))
   const shown = content.map(textOf)
@@ -15,7 +15,10 @@ export const outputOf = ({ content, isError, structuredContent }: McpSchema.Call
   return { text: boundedText(shown.join("\n")), is_error: isError === true }
 }
 
-/** Whether texts are the structured content but for white space. Python's library wraps values that are no objects as `result`. */
+/**
+ * Whether the texts equal the structured content except for white space. Python's library wraps values that are not
+ * objects as `result`.
+ */
 const repeats = (texts: ReadonlyArray<string>, structured: unknown): boolean => {
   const said = withoutSpace(texts.join(""))
   const values = isObject(structured) && "result" in structured ? [structured, structured["result"]] : [structured]

@@ -1,4 +1,4 @@
-/** Lists of MCP servers before the library decodes them, which refuses all tools because of one. */
+/** Cleans lists of MCP servers before the library decodes them, because it would refuse all tools for one malformed tool. */
 import { Result, type Schema } from "effect"
 import { isObject } from "../../domain/json/json.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
@@ -9,7 +9,7 @@ export interface Malformed {
   readonly mistake: string
 }
 
-/** Splits a list, and drops members of tools that nobody reads. */
+/** Splits a list, and drops unused members of tools. */
 export const splitTools = (
   tools: ReadonlyArray<unknown>,
   decode: (tool: unknown) => Result.Result<unknown, Schema.SchemaError>,

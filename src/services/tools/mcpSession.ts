@@ -13,7 +13,7 @@ import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 /** Longer messages of a server end the session. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024
 
-/** The revisions that are spoken, newest first. The library speaks the newest alone, whose results extend the others'. */
+/** The supported revisions, newest first. The library supports only the newest, whose results extend those of the others. */
 export const REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
 /** Most tools of a server, malformed ones included. The library counts only those that it gets. */
 const MAX_LISTED = 10_000
@@ -36,7 +36,7 @@ interface Wanted {
 
 interface Session {
   readonly client: McpClient.McpClient
-  /** The first ones of the tools listed so far. */
+  /** The first tools of the list so far. */
   readonly malformed: ReadonlyArray<Malformed>
 }
 
@@ -56,7 +56,7 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     // Most gateways call no MCP server, and the library takes long to load.
     const { McpClient, McpClientError, McpProtocol, McpSchema } = yield* Effect.promise(() => import("effect/ai"))
     const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
-    // The library sends the same headers with every message, also with those that answer the server during a call.
+    // The library sends the same headers with every message, including its replies to the server during a call.
     let unsent: string | undefined
     let revision: string | undefined
     let refused: string | undefined
@@ -64,7 +64,7 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     const client = HttpClient.mapRequest(checked, (sent) => {
       const added = unsent === undefined ? {} : { "idempotency-key": unsent }
       unsent = undefined
-      // The library names its own revision, also with `initialize`. The server's is for the requests after that.
+      // The library sends its own revision, also with `initialize`. Later requests must name the server's revision.
       const named =
         revision === undefined
           ? HttpClientRequest.removeHeader(sent, REVISION_HEADER)

@@ -106,7 +106,10 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
 /** The part of a tool that a call needs. */
 const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
 
-/** Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. One tool a step. */
+/**
+ * Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. Yields after
+ * each.
+ */
 function* listingSteps(
   server: McpServer,
   bearer: Bearer,
@@ -117,7 +120,7 @@ function* listingSteps(
     refused(server, name, mistake.slice(0, MAX_SHOWN)),
   )
   for (const tool of found.tools) {
-    // Before they are shortened.
+    // Before names are shortened.
     const { description, remote } = withoutSecret(bearer, {
       remote: tool.name,
       description: tool.description ?? tool.title ?? tool.name,
@@ -161,7 +164,7 @@ const nameOf = (server: McpServer, remote: string): string => {
 
 /** Returns the mistake in the server's own name of a tool, which is `remote` without the secret. */
 const remoteMistake = ({ name }: McpSchema.Tool, remote: string): string | undefined => {
-  // A call goes to the own name.
+  // Calls use the server's own name.
   if (remote !== name) return "name it without the secret"
   return name.length > 0 && name.length <= MAX_REMOTE ? undefined : `use a name of 1 to ${MAX_REMOTE} characters`
 }
@@ -200,7 +203,7 @@ const isUnread = ({ reason }: McpClientError.McpClientError): boolean =>
   reason._tag === "LimitError" ||
   (reason._tag === "ProtocolError" && reason.code === undefined)
 
-/** `sent` tells whether the session was open, so the call was sent. */
+/** `sent`: the session was open, so the call was sent. */
 const failed = (tool: ListedTool, error: McpClientError.McpClientError, sent: boolean): ToolAttempt => {
   const { reason } = error
   if (reason._tag === "TransportError" || isRefused(error)) return broken(tool, error)

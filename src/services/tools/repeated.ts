@@ -9,7 +9,7 @@ export interface ToolAttempt {
   readonly again: boolean
 }
 
-/** A tool as the policy of its calls sees it. */
+/** The part of a tool that decides whether its calls are repeated. */
 interface Repeatable {
   readonly read_only?: boolean | undefined
   readonly idempotent?: boolean | undefined
@@ -30,13 +30,13 @@ export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: 
   return last.output
 })
 
-/** A call that was sent, and whose answer did not come or could not be read. */
+/** Failure of a call that was sent, but whose answer did not come or could not be read. */
 export const unanswered = (tool: Repeatable, what: string, again = true): ToolAttempt => ({
   output: failedOutput(mayRepeat(tool) ? what : `${what} The call may have been carried out.`),
   again,
 })
 
-/** A call that could not be sent to a permitted address, or whose answer broke off. */
+/** Failure of a call that could not be sent to a permitted address, or whose answer broke off. */
 export const broken = (tool: Repeatable, cause: unknown): ToolAttempt =>
   isRefused(cause)
     ? { output: failedOutput(`The tool was not called: ${REFUSED}`), again: false }

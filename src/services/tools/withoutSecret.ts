@@ -1,4 +1,4 @@
-/** Removes a secret from what a tool returned. */
+/** Removes a secret from the results of a tool. */
 import { Redacted } from "effect"
 import { CUT } from "./ToolOutput.ts"
 
@@ -37,8 +37,8 @@ export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
 }
 
 /**
- * Shortens a text that was cut, which may end in the beginning of the secret. It does not look for one: where a tool
- * repeats its input, that would confirm guesses.
+ * Shortens a text that was cut, because it may end in the beginning of the secret. It does not search for that
+ * beginning: if a tool repeats its input, the difference would confirm guesses.
  */
 const withoutEnd = (length: number, text: string): string => {
   const end = text.lastIndexOf(`\n${CUT}`)

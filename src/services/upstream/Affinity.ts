@@ -1,12 +1,11 @@
 /**
- * Sends the turns of a conversation to the provider that answered it before. Providers cache the beginning of requests.
- *
- * Conversations follow the order of providers, so only those whose target failed are remembered. They stay where they
- * moved for {@link STAY}, so that a flapping target does not cost a cold cache each time. Then they follow the order
- * again. A target that was skipped for its open circuit was not asked, so nothing is remembered: while the circuit is
- * open, the order itself leads past it. A response that continues another one by its id has no choice, because no other
- * provider knows that id; if another process passed that one on, the providers are asked in turn. One with encrypted
- * reasoning first goes to the provider that answered before, which alone can decrypt it.
+ * Sends the turns of a conversation to the provider that answered the previous one, because providers cache the
+ * beginning of requests. Conversations follow the order of providers, so only those whose target failed are remembered.
+ * They stay where they moved for {@link STAY}, so that a flapping target does not cost a cold cache each time; then
+ * they follow the order again. A target skipped because of its open circuit did not fail, so nothing is remembered:
+ * while the circuit is open, the order itself skips the target. A response that continues another one by id must go to
+ * the provider of that one. If another process served it, the providers are asked in turn. A request with encrypted
+ * reasoning first goes to the provider that wrote the reasoning, because only that one can decrypt it.
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Duration, Effect } from "effect"
@@ -17,7 +16,7 @@ import { RecentPlaces } from "./RecentPlaces.ts"
 import { apiNameOf, modelOf, type ModelTarget } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
 
-/** How long a moved conversation stays away, from the move: it is back within 30 s of its target's recovery. */
+/** How long a moved conversation stays, counted from the move. After its target recovers, it returns within 30 s. */
 export const STAY = Duration.seconds(20)
 
 /** How long answers are remembered after their last use: about as long as agents pause. */
@@ -25,9 +24,12 @@ const ANSWERS_KEPT = Duration.hours(1)
 
 /** One request as a turn of its conversation. */
 export interface ConversationTurn {
-  /** The targets of the request, the conversation's last one first. Only that one if no other can continue. */
+  /** The targets of the request, the conversation's last one first. If no other can continue, only that one. */
   readonly targets: ReadonlyArray<ModelTarget>
-  /** Whether it is unknown which target alone can continue: the next one is asked only if one is `incapable` of it. */
+  /**
+   * Whether only one target can continue, but it is unknown which. The next one is asked only if a target is
+   * `incapable`.
+   */
   readonly isSearch?: boolean
   /** Notes which target answered, the id of its answer, and which targets had failed. */
   readonly answered: (
@@ -48,7 +50,7 @@ interface Affinity {
 const membersOf = (request: UpstreamRequest | ApiRequest) => (member: string) =>
   "api" in request ? request.body.value(member) : request.completion[member]
 
-/** In the bytes of a request: that it asks for encrypted reasoning, and a member that holds some. */
+/** Searched for in the bytes of a request: that it asks for encrypted reasoning, and a member that contains some. */
 const ENCRYPTED = "encrypted_content"
 const ENCRYPTED_MEMBER = `"${ENCRYPTED}"`
 
@@ -62,14 +64,14 @@ type IdOf = (
   key?: unknown,
 ) => string | undefined
 
-/** Returns what puts first the provider that wrote the encrypted reasoning of a conversation. */
+/** Returns a function that puts the provider that wrote a conversation's encrypted reasoning first. */
 const makeEncryptedTurn = (idOf: IdOf) => {
   const writers = new RecentPlaces(ANSWERS_KEPT)
 
   return (request: UpstreamRequest | ApiRequest, turn: ConversationTurn, now: number): ConversationTurn => {
     if (!mentions(request, ENCRYPTED)) return turn
     const member = membersOf(request)
-    // A key or user may have several conversations at a time, each with another writer.
+    // A key or user may have several conversations at once, with different writers.
     const id = idOf(request, openingName(member), member("prompt_cache_key"))
     if (id === undefined) return turn
     const before = writers.isEmpty(now) || !mentions(request, ENCRYPTED_MEMBER) ? undefined : writers.get(id)
@@ -110,14 +112,14 @@ export const makeAffinity = (): Affinity => {
     [first, ...others]: readonly [ModelTarget, ...ReadonlyArray<ModelTarget>],
     now: number,
   ): ConversationTurn => {
-    // While no conversation has moved, none has to be identified.
+    // While no conversation has moved, none needs to be identified.
     let id = conversations.isEmpty(now) ? undefined : conversationOf(request)
     const whereTo = () => (id === undefined ? undefined : conversations.get(id))
     const before = whereTo()
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
     const moved = Effect.fnUntraced(function* (by: ModelTarget) {
       id ??= conversationOf(request)
-      // The first of concurrent turns to move takes the others along.
+      // Of concurrent turns, the first one to move takes the others along.
       if (id === undefined || whereTo() !== before) return
       if (by === first) conversations.delete(id)
       else conversations.set(id, request.caller, by.provider.id, yield* thisMoment)
@@ -148,7 +150,7 @@ export const makeAffinity = (): Affinity => {
     turn: (request, targets) =>
       Effect.map(thisMoment, (now): ConversationTurn => {
         const [first, ...others] = targets
-        // The steps of jobs are no conversations.
+        // Steps of jobs do not count as conversations.
         const isStep = request.targets !== undefined && !("api" in request)
         if (first === undefined || isStep) return { targets, answered: () => Effect.void }
         const member = membersOf(request)

@@ -40,13 +40,13 @@ export const record = (
   return { attempt, model: label, served, failure }
 }
 
-/** The outcome of a failed call, as accounting names it. `undefined` is an interruption. */
+/** The outcome of a failed call for accounting. An interruption is `undefined`. */
 const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutcome => {
   if (error === undefined) return "interrupted"
   return error._tag === "OutOfTime" ? "timeout" : error.kind
 }
 
-/** Logs a failed call when it begins a fault, or one that changes; others are for debugging. */
+/** Logs a failed call at a level above debug if it begins or changes a fault. */
 export const logFailure = (
   faults: Faults,
   target: ModelTarget,
@@ -60,7 +60,7 @@ export const logFailure = (
     )
   })
 
-/** Logs the end of the faults of a provider's model that a successful call ends. */
+/** Logs the faults of a provider's model that a successful call ends. */
 export const logRecovery = (faults: Faults, target: ModelTarget, model: string, now: number): Effect.Effect<void> => {
   const { provider } = target
   const ended = faults.succeeded(target, model)

@@ -44,7 +44,7 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
           if (present >= limits.calls + limits.waiting) return full
           present++
           const inside = Effect.onExit(restore(call), () => leave)
-          // With fewer calls present than places, one is free, so no timer is needed.
+          // With at most as many calls as places, a place is free, so no timer is needed.
           if (present <= limits.calls) return Effect.flatMap(places.take(1), () => inside)
           return Effect.matchCauseEffect(restore(patiently(deadline)), {
             onSuccess: () => inside,

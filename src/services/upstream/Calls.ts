@@ -25,7 +25,7 @@ export interface CallLimits extends Readonly<
 
 export interface ProviderCall<A> {
   readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
-  /** Milliseconds until the first output of a stream; null without any, and for whole answers. */
+  /** Milliseconds until the first output of a stream; `null` if there was none, or if the answer came whole. */
   readonly timeToFirstTokenMs: number | null
   /** The provider, model and usage of the answer so far. */
   readonly served: Served | undefined
@@ -33,9 +33,9 @@ export interface ProviderCall<A> {
 
 /** The form in which a request is answered: whole or streamed. */
 export interface AnswerForm<A> {
-  /** Prepares a call to `target`. `working` is called when a stream shows that the model is working. */
+  /** Prepares a call to `target`. `working` is called once a stream shows that the model works. */
   readonly attempt: (target: ModelTarget, limits: CallLimits, timer: Timer, working: () => void) => ProviderCall<A>
-  /** Whether the caller has output that cannot be revoked, so that no other attempt may follow. */
+  /** Whether the caller has output that cannot be revoked. Then no other attempt may follow. */
   readonly isCommitted: () => boolean
   /** Whether another attempt may be paid for. */
   readonly mayCallAgain: Effect.Effect<boolean>
@@ -97,7 +97,7 @@ export const wholeAnswer = <Answer>(
   },
 })
 
-/** Pieces without output that are held back while a failure would go unnoticed. More of them count as output. */
+/** Maximum number of pieces without output that are held back to hide a failure. Further ones count as output. */
 const MAX_HELD = 16
 
 /** The output that the caller of a stream already has, across all attempts. */
@@ -164,13 +164,13 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     this.startedAt = this.waitingSince = timer.now()
     const pieces = Stream.suspend(() => question.stream(target, this))
     this.run = watched(timer, Stream.runForEachArray(pieces, this.onPieces), this.isSilent).pipe(
-      // Providers guarantee this. It is checked again, because a truncated answer must never count as a whole one.
+      // Providers guarantee this. Checked again, because a truncated answer must never pass for a whole one.
       Effect.andThen(
         Effect.suspend(() =>
           this.reading.finished ? Effect.succeed(this.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
         ),
       ),
-      // Before the failure is noted, so that later output never counts as the rest of this answer.
+      // Recorded before the failure, so that later output never counts as the rest of this answer.
       Effect.catchDefect(notUnderstood(target)),
       Effect.tapError((failure) =>
         Effect.sync(() => {
@@ -180,14 +180,14 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     )
   }
 
-  /** A complete answer's usage comes from its pieces alone; an incomplete one's is the last one known. */
+  /** A complete answer's usage comes from its pieces alone. An incomplete one's is the last that was reported. */
   get served(): Served {
     const { finished, said } = this.reading
     const usage = said.usage ?? (finished ? null : this.usageSoFar)
     const { model, provider } = this.target
     return {
       ...said,
-      // A failed call names only a model that its server named.
+      // A failed call names a model only if its server did.
       ...(finished ? { model: textOr(model, said.model) } : {}),
       provider: provider.id,
       usage,

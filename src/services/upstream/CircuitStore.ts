@@ -12,7 +12,7 @@ export const MAX_CIRCUITS = 2048
 /** How many of the least recently used circuits are examined to find one that can be forgotten. */
 const LOOKED_AT = 64
 
-/** Whether forgetting a circuit changes nothing for callers: it is closed, or its next call is its probe. */
+/** Whether callers would not notice that a circuit is forgotten: it is closed, or its next call is its probe. */
 const letsThrough = (state: CircuitBreaker.State): boolean => {
   switch (state._tag) {
     case "Closed":
@@ -101,9 +101,8 @@ const toLocal = (generation: number): number => -1 - generation
 const isLocal = (generation: number): boolean => generation < 0
 
 /**
- * Uses the `shared` store, and memory for each call for which it fails. State is not copied between them, because it is
- * learned again within a few calls. Circuits of unknown targets are always kept in memory, where their number is
- * bounded.
+ * Uses the `shared` store, and memory for each call for which it fails. State is not copied between them: within a few
+ * calls it is learned again. Circuits of unknown targets are always in memory, where their number is bounded.
  */
 export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.CircuitBreakerStore, E, R>) =>
   Layer.effect(
@@ -123,7 +122,7 @@ export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.Circu
         record: (outcome) =>
           isLocal(outcome.generation)
             ? local.record({ ...outcome, generation: toLocal(outcome.generation) })
-            : // The call is over and answered. A store that failed meanwhile forgets the circuit anyway.
+            : // The call is over and answered. A store that failed meanwhile loses the circuit's state anyway.
               Effect.catchReason(
                 store.record(outcome),
                 "CircuitBreakerError",

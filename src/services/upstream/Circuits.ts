@@ -33,13 +33,13 @@ const worst = (states: ReadonlyArray<CircuitState>): CircuitState =>
 interface ProviderCircuits {
   /** Open only if nothing of the provider can be called. */
   readonly state: CircuitState
-  /** The targets called so far, each with the worst circuit on the way to it, for its best API. */
+  /** The targets called so far, each with the worst circuit of its calls, by its best API. */
   readonly targets: ReadonlyArray<readonly [KnownTarget, CircuitState]>
 }
 
 /** A call's admission through its circuits. */
 export interface CircuitPermit {
-  /** To be called when the target shows that it works: a probe's circuit closes then, not minutes later at its end. */
+  /** Call it when the target shows that it works. A probe's circuit then closes, not minutes later when the probe ends. */
   readonly working: () => void
   /** Whether the call is a probe whose target has not yet shown that it works. */
   readonly isProbe: () => boolean
@@ -68,7 +68,10 @@ const PACE = "#pace"
 
 const AT_ONCE = { concurrency: "unbounded" } as const
 
-/** An exit's meaning for a suspect: none if the request was refused or its caller left, which frees a probe's slot. */
+/**
+ * The meaning of an exit for a suspect: `ignored`, which frees a probe's slot, if the request was refused or its caller
+ * left.
+ */
 const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, CallFailure>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
@@ -94,7 +97,7 @@ type Store = CircuitBreaker.CircuitBreakerStore["Service"]
 
 type Note = (transition: CircuitBreaker.Transition | undefined) => Effect.Effect<void>
 
-/** Returns the report of a call's outcome to one of its circuits. */
+/** Returns a function that reports a call's outcome to one of its circuits. */
 const makeRecord = (settings: UpstreamSettings["circuit"], store: Store, note: Note) => {
   const onFailures = CircuitBreaker.consecutive(settings.failures)
   const policies: Readonly<Record<Suspect, CircuitBreaker.TripPolicy>> = {
@@ -123,7 +126,7 @@ const makeRecord = (settings: UpstreamSettings["circuit"], store: Store, note: N
   }
 }
 
-/** Returns the reading of a provider's circuits. */
+/** Returns a function that reads a provider's circuits. */
 const makeStatesOf = (store: Store, registry: TargetRegistry) => {
   const stateAt = (key: string): Effect.Effect<CircuitState> =>
     store.state(key).pipe(
@@ -157,7 +160,7 @@ const makeStatesOf = (store: Store, registry: TargetRegistry) => {
   })
 }
 
-/** Returns what follows a circuit's transition: its gauge and one log line. */
+/** Returns a function that follows a circuit's transition: it updates the gauge and logs one line. */
 const makeOnTransition = (registry: TargetRegistry, show: (provider: ProviderId) => Effect.Effect<void>) =>
   Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
     const provider = registry.providers.find((id) => transition.key === id || transition.key.startsWith(`${id}/`))
@@ -190,7 +193,7 @@ const makeAdmit = (store: Store, note: Note) =>
         store.admit(key),
         "CircuitBreakerError",
         "CircuitBreakerStoreError",
-        // A circuit that cannot be asked lets the call through and gets no report.
+        // A circuit whose store fails lets the call through and gets no report.
         () => Effect.undefined,
       )
       if (admission === undefined) continue

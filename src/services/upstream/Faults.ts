@@ -7,10 +7,13 @@ import type { ProviderFailure } from "./Provider.ts"
 import { PROVIDER_IDS } from "./Slots.ts"
 import type { ModelTarget } from "./Targets.ts"
 
-/** How long the same fault is not logged again, so that one that comes and goes does not fill the log. */
+/** Minimum time between two log lines about the same fault, so that one that comes and goes does not fill the log. */
 export const REPEAT = Duration.minutes(10)
 
-/** Returns whether a fault is to be logged at `now`: it was not for a while. Bounded if the parts of keys are from short lists. */
+/**
+ * Returns whether to log a fault at `now`: it was not logged within {@link REPEAT}. Its memory is bounded if the parts
+ * of keys are from short lists.
+ */
 export const makeRepeats = () => {
   const logged = new Map<string, number>()
   return (now: number, ...parts: ReadonlyArray<string | undefined>): boolean => {
@@ -30,7 +33,7 @@ export interface Fault {
   readonly host: string | undefined
   readonly outcome: FailureKind
   readonly reason: string | undefined
-  /** Whether only the operator can fix it: neither waiting nor the caller can. */
+  /** Whether only the operator can fix it. Neither waiting nor a change by the caller helps. */
   readonly lasting: boolean
   readonly fix: string
 }
@@ -67,10 +70,10 @@ const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): strin
 const isLasting = ({ named }: ModelTarget, { kind, lasting }: ProviderFailure): boolean =>
   failureRules[kind].operator || lasting === true || (kind === "unknown-model" && named !== true)
 
-/** Failures that may concern the account alone. Those of a tenant's own account are no faults, nor do its successes end any. */
+/** Failures that may concern only the account. On a tenant's own account they are no faults, and its successes end none. */
 const OF_ACCOUNT: ReadonlySet<FailureKind> = new Set(["unauthorized", "rate-limited", "unknown-model"])
 
-/** Whether a success of another model leaves the fault as it is. */
+/** Whether the fault concerns one model only, so that the success of another one does not end it. */
 const isOfModel = ({ outcome }: Fault): boolean =>
   outcome === "unknown-model" || ["target", "pace"].includes(failureRules[outcome].against ?? "")
 

@@ -46,7 +46,7 @@ export const makeFirstTokenLimits = (): ((request: UpstreamRequest | ApiRequest)
       provider,
       model: thinks ? `${model}#thinking` : model,
     })
-    /** Without any time so far: the minimum, doubled after each call that had no output by then. */
+    /** While no time is known: the minimum, doubled after each call without output until then. */
     const expected = (target: TargetName, most: number): number => {
       const longest = times.longest(target)
       if (longest !== undefined) return Math.max(MARGIN * longest, LEAST_MS)
@@ -58,7 +58,7 @@ export const makeFirstTokenLimits = (): ((request: UpstreamRequest | ApiRequest)
       ended: ({ finishedAt, model, outcome, provider, timeToFirstTokenMs }) => {
         const name = nameOf(provider, model)
         if (timeToFirstTokenMs !== null) times.add(name, timeToFirstTokenMs, finishedAt)
-        // A target that answered before gets no more time for hanging.
+        // If a target has answered before, a hanging call does not raise its limit.
         else if (outcome === "slow" && times.longest(name) === undefined) times.add(name, Infinity, finishedAt)
       },
     }

@@ -9,7 +9,10 @@ import { lend } from "../../domain/bytes/releaseBytes.ts"
 /** Bytes of a body that may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
 
-/** A body of at least this size, more than a socket takes at once, is lent to its connection until it is written. */
+/**
+ * A body of at least this size, which is more than a socket takes at once, is lent to its connection until it is
+ * written.
+ */
 const LARGE_BODY = 128 * 1024
 
 /** A request whose body is JSON, as text or UTF-8. */
@@ -34,7 +37,7 @@ const bodyOf = ({ body, headers }: ProviderRequest): Pick<Dispatcher.DispatchOpt
     ? { headers, body }
     : {
         headers: { ...headers, "content-length": `${body.length}` },
-        // undici takes any iterable, which its types leave out.
+        // undici accepts any iterable, although its types do not say so.
         body: lending(body) as unknown as Readable,
       }
 
@@ -153,7 +156,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private readonly body: NextPiece<Pieces, ConnectionFailed> = Effect.callback((resume) => {
-    // Checked here, not in an earlier effect: bytes that arrived between two effects would resume nothing.
+    // Checked here, in one step with the wait: bytes that arrived between two effects would wake nothing.
     const ready = this.take()
     if (ready !== undefined) return resume(ready)
     this.onPieces = () => {
@@ -213,7 +216,7 @@ const codeOf = (error: unknown): string | undefined => {
 /** undici's codes for a network proxy that broke off, or refused the tunnel. Abandoned calls end with `ABANDONED`. */
 const NETWORK_PROXY = /^UND_ERR_(PRX_\w+|ABORTED)$/
 
-/** Whether a connection failed at another host or port than that of `url`: only a network proxy has another. */
+/** Whether a connection failed at another host or port than that of `url`. Only a network proxy has another one. */
 const isOfNetworkProxy = (error: unknown, code: string | undefined, { hostname, port, protocol }: URL): boolean => {
   if (code !== undefined && NETWORK_PROXY.test(code)) return true
   if (!isObject(error)) return false

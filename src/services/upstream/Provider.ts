@@ -25,7 +25,7 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   retryAfterMs: Schema.optionalKey(Schema.Finite),
   /** The reason for the log: the status or the connection's error, never the provider's words. */
   reason: Schema.optionalKey(Schema.String),
-  /** Only the operator can fix it, although other failures of this kind pass. */
+  /** Whether only the operator can fix it, although other failures of this kind pass. */
   lasting: Schema.optionalKey(Schema.Boolean),
   /** Tokens that the failed call cost, if the provider reported them. */
   usage: Schema.optionalKey(Usage),
@@ -37,7 +37,7 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
 
 /** Receives what a stream reports besides its chunks: activity, thinking, cost, receipt. */
 export interface StreamWatch {
-  /** Anything arrived, such as a chunk, a comment or a ping: the connection works, even if the model does not. */
+  /** Anything arrived, such as a chunk, a comment or a ping. The connection works, even if the model does not. */
   readonly alive: () => void
   /** More thoughts arrived: the model is working, although the chunks do not show it. */
   readonly thinking: () => void
@@ -66,7 +66,7 @@ export interface Said {
   readonly id?: string
 }
 
-/** A whole answer and its metadata. */
+/** A whole answer with its metadata. */
 export interface NativeAnswer {
   /** I-JSON: the provider's own text if that is I-JSON. */
   readonly json: string
@@ -90,7 +90,7 @@ export interface Provider {
   readonly apiName: string
   /** The model for requests that name none. */
   readonly defaultModel: string
-  /** The models that it is known to offer, its default first; absent if only that one is known. */
+  /** The models that it is known to offer, its default first; absent if only the default is known. */
   readonly offers?: ReadonlyArray<OfferedModel> | undefined
   /** Where it runs, as its operator says. */
   readonly region?: string | undefined

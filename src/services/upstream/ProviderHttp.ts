@@ -56,7 +56,8 @@ export const makeDispatcher = Effect.fnUntraced(function* (
     () =>
       new EnvHttpProxyAgent({
         ...options,
-        // A tunnel gives each call its own connection. Without tunnels, all calls through one proxy would share one.
+        // A tunnel gives each call its own connection. Plain forwarding would put all calls on one connection to the
+        // proxy.
         proxyTunnel: true,
         requestTls: { timeout },
         proxyTls: { timeout },

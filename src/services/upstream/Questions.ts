@@ -23,7 +23,7 @@ export interface UpstreamQuestion<Answer, Piece> {
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
-/** The request with the state of those messages only that `target` wrote. */
+/** The request, with state in those messages only that `target` wrote. */
 const withOwnState = ({ authors, completion }: UpstreamRequest, target: TargetName): ChatRequest => {
   if (authors === undefined) return completion
   const messages = completion.messages.map((message) => {

@@ -1,4 +1,4 @@
-/** Remembers for a while which provider answered something, for a bounded number of things. */
+/** Remembers for a while which provider answered something. The number of entries is bounded. */
 import { Duration } from "effect"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
@@ -16,7 +16,7 @@ interface Place {
   readonly until: number
 }
 
-/** Times are moments, as `moments.ts` has them. Each id belongs to one caller. */
+/** Times are moments (see `moments.ts`). Each id belongs to one caller. */
 export class RecentPlaces {
   private readonly keptMs: number
   /** In insertion order. */

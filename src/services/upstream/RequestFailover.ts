@@ -118,7 +118,7 @@ export class RequestFailover<A> {
     })
   }
 
-  /** Whether the search may go on after a failure, and another call that would follow may be paid for. */
+  /** Whether the search may continue after a failure, and another call may be paid for. */
   private mayGoOn(callsAgain: boolean): Effect.Effect<boolean> {
     const isCommitted = this.form.isCommitted()
     return callsAgain && !isCommitted ? this.form.mayCallAgain : Effect.succeed(!isCommitted)

@@ -11,7 +11,7 @@ export const PROVIDERS: Readonly<Record<Slot, ProviderDescriptor>> = registry
 /** The number of a slot, as in `PROVIDER_ORDER`. */
 export const numberOf = (slot: Slot): string => slot.slice("provider".length)
 
-/** Every slot in numerical order: the names of a module are sorted, and the registry exports nothing else. */
+/** Every slot in numerical order: a module's names are sorted, and the registry exports nothing else. */
 export const SLOTS = Object.keys(PROVIDERS) as ReadonlyArray<Slot>
 
 /** Every provider that can be named: those in slots, and the built-in echo. */

@@ -34,7 +34,7 @@ export const targetFailureOf = (
     case "ProviderFailure": {
       const { code, failover: mayFailOver } = failureRules[failure.kind]
       const isUnknown = failure.kind === "unknown-model"
-      // If only the caller named the model, another one would answer in its place.
+      // If only the caller named the model, failover would let another model answer in its place.
       const isOfModel = isUnknown || failure.kind === "incapable"
       const failover = mayFailOver && !(isOfModel && target.named === true)
       const detail = isUnknown ? namingModel(target.model, failure.detail) : failure.detail
@@ -51,7 +51,7 @@ export const targetFailureOf = (
   }
 }
 
-/** Adds the name of the model, because the caller may have named none, or one of another provider. */
+/** Adds the model's name, because the caller may have named another one or none. */
 const namingModel = (model: string, said: Redacted.Redacted | undefined): Redacted.Redacted =>
   Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
 
@@ -59,7 +59,7 @@ const namingModel = (model: string, said: Redacted.Redacted | undefined): Redact
 export const endingSearch = (failed: TargetFailure, hasOutput: boolean): TargetFailure =>
   failed.failover ? { ...failed, failover: false, ...(hasOutput && { code: "upstream-interrupted" }) } : failed
 
-/** Whether a target is worth asking: not with a known context window no larger than one that was too small. */
+/** Whether to ask a target: not if its context window is known, and no larger than one that was too small. */
 export const mayFit = (target: ModelTarget, failures: ReadonlyArray<TargetFailure>): boolean =>
   !failures.some(
     (failed) =>

@@ -19,7 +19,7 @@ export const OTHER = "other"
 /** Names that vendors publish reveal nothing about callers. */
 const PUBLISHED: ReadonlySet<string> = new Set(LIST_PRICES.map(({ model }) => model))
 
-/** The form of model names and finish reasons. Prose does not match it. */
+/** The form of model names and finish reasons, which prose does not have. */
 const NAME = /^[\w.:/@+-]{1,128}$/
 
 /** Whether a text from outside has that form, so that it can be shown and kept. */
@@ -28,7 +28,7 @@ export const isName = (text: string): boolean => NAME.test(text)
 /** A name from outside if it has that form, else {@link OTHER}. */
 export const nameOrOther = (text: string): string => (isName(text) ? text : OTHER)
 
-/** Begins the key of an unknown model; no name begins with it. */
+/** Prefix of the keys of unknown models. No model's name begins with it. */
 const UNKNOWN = "?"
 
 export interface CalledTarget {
@@ -59,7 +59,7 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 
 export interface KnownTarget extends CalledTarget {
   readonly model: string
-  /** The APIs by which it was called. */
+  /** The APIs by which the target was called. */
   readonly apis: Set<ApiName>
   /** In milliseconds since the epoch. */
   lastSuccess: number | undefined

@@ -19,7 +19,7 @@ export interface ModelTarget {
   readonly firstTokenMs?: number | undefined
   /** The tenant's own key, if the call uses one. */
   readonly own?: { readonly tenant: string; readonly key: Redacted.Redacted }
-  /** Whether only the caller named the model. If it is unknown, the caller made a mistake. */
+  /** Whether only the caller named the model. If the model is unknown, the caller made the mistake. */
   readonly named?: boolean
 }
 
@@ -88,7 +88,7 @@ const hasSubstitutes = (request: UpstreamRequest | ApiRequest): boolean => apiNa
 const offersModel = ({ defaultModel, offers = [] }: Provider, model: string): boolean =>
   model === defaultModel || offers.some(({ name }) => name === model)
 
-/** A provider with the model that the caller names, if any. */
+/** The first provider that offers the model that the caller names, if any. */
 const asked = (provider: Provider, model: string | undefined): ModelTarget =>
   model === undefined
     ? { provider, model: provider.defaultModel }

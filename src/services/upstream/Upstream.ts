@@ -62,7 +62,7 @@ export class Upstream extends Context.Service<
      * output of a call when `onAttempt` reports the end of that call, and can charge for it.
      */
     readonly streamTo: (request: UpstreamRequest, emit: Emit<ChatChunk>) => Effect.Effect<Streamed, UpstreamError>
-    /** Asks for a whole answer to a request that is passed on as its sender wrote it where its API is spoken. */
+    /** Asks for a whole answer to a request. Providers that speak its API get it as its sender wrote it. */
     readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
     /** The same, streamed. */
     readonly requestStreamTo: (request: ApiRequest, emit: Emit<JsonObject>) => Effect.Effect<Streamed, UpstreamError>

@@ -38,14 +38,14 @@ export const countAttempt = (attempt: Attempt, model: string, context: Context.C
   }
 }
 
-/** Shows a count of refused keys from zero on, or the first refusal would be no increase. */
+/** Starts the count of refused keys at zero, because otherwise the first refusal would show no increase. */
 export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
   Metric.update(errors({ provider, kind: "unauthorized" }), 0)
 
 export const countSkip = (provider: ProviderId, reason: SkipReason): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
 
-/** Counts one turn of a conversation that another provider answered than the order says. */
+/** Counts one turn of a conversation that another provider answered than the order would choose. */
 export const countTurn = (provider: ProviderId, affinity: "followed" | "moved"): Effect.Effect<void> =>
   Metric.update(turns({ provider, affinity }), 1)
 

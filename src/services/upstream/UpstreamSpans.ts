@@ -23,12 +23,15 @@ export const withCallSpan = <A, E, R>(
     ...(server === undefined ? {} : { "server.address": server.address, "server.port": server.port }),
   }
   return Effect.useSpan(`chat ${model}`, { kind: "client", attributes }, (span) =>
-    // Its stack frame would only ever name this file.
+    // Without a stack frame, which would always name this file.
     Effect.withParentSpan(call(span), span, { captureStackTrace: false }),
   )
 }
 
-/** Writes a call's outcome on its span. If the asked model is unnamed, so is the served one: providers may repeat it. */
+/**
+ * Writes a call's outcome on its span. If the requested model is not named, neither is the served one: providers may
+ * repeat the name.
+ */
 export const annotateCall = (span: Tracer.Span, { attempt, model, served }: Recorded): void => {
   const { outcome, servedModel, usage } = attempt
   if (outcome !== "success") span.attribute("error.type", outcome)

@@ -4,7 +4,7 @@ import type { RawObject } from "../../domain/json/rawObject.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import { Unsupported } from "./providers/shared/Unsupported.ts"
 
-/** The failure that names such tools of a chat, and their calls, if there are any. */
+/** The failure that names a chat's tools of other types, and their calls; `undefined` if there are none. */
 export const otherTools = (body: RawObject): ProviderFailure | undefined => {
   const unsupported = new Unsupported()
   const check = (tool: unknown, path: string) => {

@@ -1,4 +1,4 @@
-/** Push notifications of A2A: where the notices of a task go. They are sent like webhooks. */
+/** Push configurations of A2A: receivers of the notices of a task. Notices are sent like webhooks. */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { SecretsOff } from "../../domain/access/secrets.ts"
@@ -32,9 +32,9 @@ export class PushConfigs extends Context.Service<
   {
     /** Fails if the configuration has credentials, which could not be encrypted. */
     readonly check: (config: PushConfig) => Effect.Effect<void, SecretsOff>
-    /** Whether the task has fewer than the most configurations, or already one with this id. */
+    /** Whether the task has fewer than the maximum number of configurations, or already has one with this id. */
     readonly hasRoom: (task: JobId, config: PushConfig) => Effect.Effect<boolean, StorageUnavailable>
-    /** Adds one or replaces the one with its id, by default that of the task. */
+    /** Adds a configuration, or replaces the one with its id, which by default is that of the task. */
     readonly set: (task: Task, config: PushConfig) => Effect.Effect<KnownPushConfig, SecretsOff | StorageUnavailable>
     /** By id. */
     readonly list: (task: JobId) => Effect.Effect<ReadonlyArray<KnownPushConfig>, StorageUnavailable>
@@ -59,7 +59,7 @@ export class PushConfigs extends Context.Service<
 
         hasRoom: Effect.fnUntraced(function* (task, config) {
           const others = sql`SELECT COUNT(*) FROM push_configs WHERE job_id = ${task} AND id <> ${idOf(task, config)}`
-          // Concurrent calls may exceed the limit by their number, which harms nothing.
+          // Concurrent calls may exceed the limit by their number, which is harmless.
           const [count] = yield* sql<{ others: number }>`SELECT CAST((${others}) AS INTEGER) AS others`
           return count !== undefined && count.others < MAX_PUSH_CONFIGS
         }, unavailable),

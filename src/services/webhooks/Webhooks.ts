@@ -12,7 +12,7 @@ export class Webhooks extends Context.Service<
   {
     /** Gives the tenant a new secret. For a day, webhooks are signed with the previous one too. */
     readonly replaceSecret: (tenant: TenantId) => Effect.Effect<Redacted.Redacted, StorageUnavailable>
-    /** Fails if a webhook is named, and the tenant has no secret. */
+    /** Fails if a webhook is given and the tenant has no secret. */
     readonly check: (
       tenant: TenantId,
       url: string | null | undefined,
@@ -54,7 +54,7 @@ export class Webhooks extends Context.Service<
   )
 }
 
-/** A job that is resumed again and again has many. */
+/** Limited because a job that is resumed again and again has many. */
 const SHOWN = 100
 
 const Row = Schema.Struct({

@@ -27,7 +27,7 @@ const MOST = 16
 const PER_TENANT = 4
 /** How long a receiver may take to answer. */
 const PATIENCE = Duration.seconds(10)
-/** After this a gateway that claimed a delivery counts as dead. */
+/** Time after which a gateway that claimed a delivery counts as dead. */
 const LEASE = Duration.minutes(1)
 const FIRST_DELAY = Duration.seconds(5)
 const LONGEST_DELAY = Duration.hours(1)
@@ -101,14 +101,14 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
   const given = givenRows(sql, { busy: "TEXT" })
   return Effect.fnUntraced(function* (most: number, busy: ReadonlyArray<TenantId>) {
     const isDue = sql`outcome IS NULL AND due_at <= ${yield* Clock.currentTimeMillis} AND leased_until <= (SELECT ${now})`
-    // Steps along the index from tenant to tenant, so that a long queue of one costs the others nothing.
+    // Jumps in the index from tenant to tenant, so that a tenant's long queue does not delay others.
     const next = (after: Statement.Fragment) =>
       sql`(SELECT MIN(tenant) FROM webhook_deliveries WHERE outcome IS NULL ${after})`
     const tenants = sql`WITH RECURSIVE tenants (name) AS (SELECT ${next(sql``)}
       UNION ALL SELECT ${next(sql`AND tenant > name`)} FROM tenants WHERE name IS NOT NULL)`
     const first = (which: Statement.Fragment) => sql`SELECT * FROM (SELECT id, tenant, due_at, attempts
       FROM webhook_deliveries WHERE tenant = name AND ${isDue} ${which} ORDER BY due_at LIMIT ${PER_TENANT}) AS first`
-    // New ones come first: those for a broken receiver would otherwise keep all later ones of its tenant waiting.
+    // New deliveries come first. Otherwise those for a broken receiver would delay all later ones of its tenant.
     const own = sql`${first(sql`AND attempts = 0`)} UNION ${first(sql``)}`
     const waiting = sql.onDialectOrElse({
       // Not an `IN`, for which Postgres would look at all deliveries, also those that ended.
@@ -151,7 +151,7 @@ const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
         "user-agent": "sealgate",
         "webhook-id": row.id,
         "webhook-timestamp": String(timestamp),
-        // Clients of A2A need no secret.
+        // Clients of A2A may have no secret.
         ...(signature === "" ? {} : { "webhook-signature": signature }),
         ...credentials,
       },
@@ -194,7 +194,7 @@ const updateOf = ({ context_id, created_at, job_id, job_status }: Delivery): str
   return JSON.stringify({ statusUpdate: { taskId: job_id, contextId: context_id, status } })
 }
 
-/** 410 ends the delivery, as Standard Webhooks has it. */
+/** 410 ends the delivery (Standard Webhooks). */
 const resultOf = (status: number): Attempted => {
   if (status >= 200 && status < 300) return {}
   return { failure: `The receiver answered with HTTP ${status}.`, again: status !== 410 }

@@ -8,7 +8,7 @@ import type { SqlClient } from "effect/sql"
  * configuration ends with its task.
  */
 export const makePushNotices = (sql: SqlClient.SqlClient) => {
-  // Like that of a webhook, the id names the event: a task may ask several times.
+  // The id names the event, like that of a webhook: a task may ask several times.
   const id = sql`jobs.id || '_' || (last_event + CASE WHEN finished_at IS NULL THEN 0 ELSE 1 END) || '_' || push_configs.id`
   // A scalar subquery and a lateral one, so that Postgres looks rows up one by one: it would scan the history of all jobs.
   const isKnown = sql`(SELECT 1 FROM webhook_deliveries AS known WHERE known.id = ${id}) IS NOT NULL`
@@ -24,7 +24,7 @@ export const makePushNotices = (sql: SqlClient.SqlClient) => {
     FROM push_configs ${withJobs}
     WHERE (finished_at IS NOT NULL OR status = 'input_required') AND NOT (${isKnown})
     ON CONFLICT DO NOTHING`
-  // Also those whose notices an earlier round wrote before it failed, or that were set again afterwards.
+  // Also configurations whose notice was written by an earlier round that failed later, and those set after the end.
   const forget = sql`DELETE FROM push_configs WHERE (SELECT 1 FROM jobs
     WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown}) IS NOT NULL`
   return Effect.andThen(Effect.flatMap(Clock.currentTimeMillis, write), forget)

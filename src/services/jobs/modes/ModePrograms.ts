@@ -28,7 +28,7 @@ const makePrograms = Effect.map(OwnModes, (modes) => {
   return (mode: Mode): ModeProgram | undefined => (isBuiltIn(mode) ? BUILT_IN[mode] : own.get(mode))
 })
 
-/** The program that defined the mode was changed. Another gateway may have it, or this one after its next start. */
+/** The mode's program was changed or removed. Another gateway may have it, or this one after its next start. */
 const missing = (mode: Mode): JobFailure =>
   new JobFailure({
     problem: makeProblem({

@@ -4,7 +4,7 @@ import type { NativeCall, ProviderFailure, Said } from "../Provider.ts"
 
 /** Follows the pieces of one streamed answer. */
 export interface AnswerReading<Piece> {
-  /** Reads a piece. Returns a failure if the piece makes the answer worthless. */
+  /** Reads a piece. Returns a failure if it makes the whole answer useless. */
   readonly add: (piece: Piece) => ProviderFailure | undefined
   /** Whether the provider said, in the way of its API, that the answer is finished. */
   readonly finished: boolean

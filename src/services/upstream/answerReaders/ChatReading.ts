@@ -25,7 +25,7 @@ export class ChatReading implements AnswerReading<ChatChunk> {
     }
   }
 
-  /** Whether every choice that began has its finish reason, and at least one did. */
+  /** Whether at least one choice began, and every one that did has its finish reason. */
   get finished(): boolean {
     return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
   }

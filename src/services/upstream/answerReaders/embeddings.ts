@@ -27,7 +27,7 @@ export const wholeEmbeddings: ReadWhole = (answer, { body, model }) => {
   })
 }
 
-/** The number of texts to embed; `undefined` for inputs in other forms. */
+/** The number of texts to embed; `undefined` if the input has another form. */
 const textsIn = (input: unknown): number | undefined => {
   if (typeof input === "string") return 1
   return Array.isArray(input) && input.every((text) => typeof text === "string") ? input.length : undefined

@@ -17,7 +17,7 @@ export const wholeMessage: ReadWhole = (answer, { model }) => {
     : Result.succeed({ model: textOr(model, answer["model"]), finishReasons: [reason], usage })
 }
 
-/** A count costs nothing. */
+/** A count of tokens costs nothing. */
 export const wholeCount: ReadWhole = (answer, { model }) =>
   isObject(answer) && Number.isSafeInteger(answer["input_tokens"])
     ? Result.succeed({ model, finishReasons: [], usage: null })
@@ -75,7 +75,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     }
   }
 
-  /** Whether an event is more than the beginning of a message or an empty block or piece. */
+  /** Whether an event has content, beyond the beginning of a message or an empty block or piece. */
   hasOutput({ content_block: block, delta, type }: JsonObject): boolean {
     if (type === "message_start") return false
     if (type === "content_block_start") return isObject(block) && !isEmptyText(block)

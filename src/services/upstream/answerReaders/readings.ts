@@ -6,12 +6,12 @@ import { wholeEmbeddings } from "./embeddings.ts"
 import { MessagesReading, wholeCount, wholeMessage } from "./messages.ts"
 import { ResponsesReading, wholeResponse } from "./responses.ts"
 
-/** The APIs whose answers are passed on. Answers of chats get the members that servers left out. */
+/** The APIs whose answers are passed on unchanged. Answers of chats get members that servers left out. */
 export type PassedApi = Exclude<ApiName, typeof CHAT_COMPLETIONS>
 
 interface Readings {
   readonly whole: ReadWhole
-  /** Makes a reader of one streamed answer. Absent if answers only come whole. */
+  /** Makes a reader of one streamed answer. Absent if the API does not stream. */
   readonly stream?: () => AnswerReading<JsonObject>
 }
 

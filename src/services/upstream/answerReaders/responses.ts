@@ -67,7 +67,7 @@ export const wholeResponse: ReadWhole = (answer, { model }) => {
 
 /** Events that contain the whole response. */
 const BEGINS: ReadonlySet<unknown> = new Set(["response.created", "response.queued", "response.in_progress"])
-/** Those that end it, and the status of the response then. */
+/** The events that end a response, and its status then. */
 const ENDS: ReadonlyMap<unknown, string> = new Map([
   ["response.completed", "completed"],
   ["response.incomplete", "incomplete"],
@@ -97,7 +97,7 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
       if (!isObject(response)) return garbage(`malformed ${type}`)
       if (FAILS.has(type)) return failureIn(response)
       this.latest = saidIn({ status: ends, ...response }, this.latest.model)
-      // Some servers abbreviate the response; the event has the members that they leave out.
+      // Some servers abbreviate the response. The event then has the missing members.
       if (ends !== undefined && !WHOLE.has(response["status"] ?? ends)) {
         return failure("unfinished", `${type} of a response that is not finished`)
       }

@@ -5,7 +5,7 @@ import type { DefenderResponse } from "./schemas.ts"
 
 export const isMaterial = ({ severity }: Pick<Objection, "severity">): boolean => severity !== "minor"
 
-/** Whether critic and author disagree about it, or disagreed before the critic withdrew it. */
+/** Whether critic and author disagree about it, or disagreed until the critic withdrew it. */
 export const isContested = (objection: Objection): boolean =>
   isMaterial(objection) && (objection.status === "open" || objection.replies.some(({ action }) => action === "rebut"))
 
@@ -39,7 +39,7 @@ export class Objections {
       this.change(objection, ({ replies }) => ({ replies: [...replies, { round, action, text }] }))
     }
     if (actions.size > 1) return "mixed"
-    // An author who changes the answer without replying to any objection has revised it.
+    // An author who changes the answer but replies to no objection has revised it.
     return actions.has("revise") || (actions.size === 0 && changed) ? "revised" : "rebutted"
   }
 

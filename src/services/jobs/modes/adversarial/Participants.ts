@@ -21,7 +21,7 @@ export class Participants {
       role,
       provider: target.provider,
       model,
-      // A proposer is not independent of itself; critics and judges are if the router found other targets for them.
+      // Proposers are never independent. Critics and judges are if the router found other targets for them.
       independent: role !== "proposer" && independent,
     }))
   }

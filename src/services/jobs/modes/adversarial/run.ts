@@ -25,7 +25,7 @@ import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
 import { Critique, DefenderResponse, Judgement } from "./schemas.ts"
 
-/** Runs the debate; a cascade repeats it with dearer targets while its outcome is below the threshold. */
+/** Runs the debate. A cascade repeats it with dearer targets while the measure is below the threshold. */
 export const run = (
   context: JobContext,
   asking: Asking,
@@ -39,7 +39,7 @@ export const run = (
 const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   Math.min(options.rounds ?? mode.depth[effortOf({ agent, options })], agent.limits.max_rounds)
 
-/** Maximum number of calls. After its turns, a question for JSON may be asked once more. */
+/** Maximum number of calls. After its turns, a call for JSON may be repeated once. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const turns = toolTurns(job)
   const decision = turns + 1
@@ -64,7 +64,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, by: Pick<Debate
   const { answer, decided } = proposed.decided ? yield* argued(debate, proposal.text, roundsOf(context)) : proposed
 
   const says = counts({ ...proposal, text: answer })
-  // When both sides agree, there are no sides to exchange, so their order cannot influence the judge.
+  // If both sides agree, there is only one order: no sides exist whose order could influence the judge.
   const orders = objections.all.some(isContested) ? [1, 2] : [1]
   const { judge, judgements } = decided && says ? yield* judged(debate, answer, orders) : NOT_JUDGED
 
@@ -74,7 +74,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, by: Pick<Debate
   const changed = answer !== proposal.text
   const verdict = whole ? verdictOf(judgement, objections.open.some(isMaterial), changed) : "inconclusive"
   const independent = participants.isIndependent(orders.length > 1)
-  // A model that approves its own answer has settled nothing.
+  // A model cannot confirm its own answer.
   const isAlone = !independent && (verdict === "upheld" || verdict === "revised")
   const { calibrated, confidence } =
     judgement === undefined || judge === undefined || !whole ? NO_CONFIDENCE : confidenceOf(measured, judge, judgement)
@@ -178,7 +178,7 @@ const judged = Effect.fnUntraced(function* (debate: Debate, answer: string, orde
       role: "judge",
       instruction: prompts.judge,
       sections: order === 1 ? sides : sides.toReversed(),
-      // Listed twice, authors weigh double: with only two targets, the critic judges rather than the author.
+      // Authors are listed twice to count double: with only two targets, the critic judges, not the author.
       independentOf: [...authors, ...authors, ...participants.of("critic")],
       extra: tier > 0,
       kit,
@@ -209,7 +209,7 @@ const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => 
 
 const NO_CONFIDENCE = { confidence: null, calibrated: false } as const
 
-/** The probability that the answer is right; the judge states how sure it is of its verdict. */
+/** The probability that the answer is right, from the judge's confidence in its verdict. */
 const confidenceOf = (measured: Measurements, judge: string, { confidence: stated, verdict }: Judgement) => {
   if (verdict === "undecided") return NO_CONFIDENCE
   const { calibrated, confidence } = calibrate(measured, judge, stated)

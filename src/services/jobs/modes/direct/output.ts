@@ -71,7 +71,7 @@ const named = (mistakes: ReadonlyArray<ProblemIssue>): string =>
     .map(({ message, path }) => `${path} ${message}`)
     .join("; ")
 
-/** Follows an answer that does not fit. */
+/** Message after an answer that does not fit the schema. */
 export const repairing = (mistakes: ReadonlyArray<ProblemIssue>): string => `${REPAIR}\n${named(mistakes)}`
 
 export const outputMisfit = (mistakes: ReadonlyArray<ProblemIssue>): JobFailure =>

@@ -23,7 +23,10 @@ export interface ProposerQuestion extends Manner {
   /** An instruction that follows the task, and the texts it refers to. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
   readonly format?: ResponseFormat | undefined
-  /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
+  /**
+   * Whether a refusal or an empty answer counts as an answer. If not, the job fails, because there is nothing to
+   * examine.
+   */
   readonly optional?: boolean | undefined
 }
 
@@ -153,7 +156,7 @@ const failureIn = (
   return tools.tool_choice === "none" ? turnsUsedUp(call) : undefined
 }
 
-/** Returns the question for a value of a schema, which repeats a call whose answer does not decode once. */
+/** Returns a function that asks for a value of a schema, and once more if the answer does not decode. */
 const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
   Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => ModelCall) {
     const { document, form } = jsonSchemaOf(schema)
@@ -170,7 +173,7 @@ const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
     return { value: decodeAnswer(schema, second), said: second }
   })
 
-/** The proposer gets the conversation as it is, in the agent's person. */
+/** The proposer gets the conversation unchanged, and answers as the agent. */
 const proposing = ({ agent, task }: JobContext, { about, ...question }: ProposerQuestion, form = ""): ModelCall => {
   const system = persona(agent)
   return {
@@ -191,7 +194,7 @@ const proposing = ({ agent, task }: JobContext, { about, ...question }: Proposer
   }
 }
 
-/** An examiner gets our instruction, and everything else as a quoted document. */
+/** An examiner gets our instruction; everything else is a quoted document. */
 const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""): ModelCall => {
   const { instruction, sections, ...rest } = question
   const text = quoted([...taskSections(messagesOf(task)), ...sections])
@@ -209,8 +212,8 @@ const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""):
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
 /**
- * The value in an answer; `undefined` if it has none, or different ones. Every object must decode: beside an answer of its
- * own that does not, an examiner's only other object may be one that it quotes.
+ * The value in an answer; `undefined` if it has none, or different ones. All objects must decode: if the examiner's own
+ * object does not, the only other one may be quoted from the examined text.
  */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
   const decode = Schema.decodeUnknownOption(schema)

@@ -12,7 +12,7 @@ export const ModelAnswer = Schema.Struct({
   cut: Schema.Boolean,
   /** Absent if the model calls no tool. */
   toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
-  /** Absent if no tools were offered: then no later turn needs it. */
+  /** Absent if no tools were offered, because then no later turn needs it. */
   state: Schema.optionalKey(MessageState),
   /** When its text began, in milliseconds since the epoch. Absent if followers do not get it. */
   since: Schema.optionalKey(Schema.Int),

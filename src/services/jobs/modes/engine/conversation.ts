@@ -94,7 +94,7 @@ export const makeConverse = (ask: Ask) =>
             { ...at, repair: true },
             {
               ...asked,
-              // Another model might have needed no repair, so it has a cost but no baseline.
+              // Another model might not have needed this repair, so the call has a cost but no baseline.
               extra: true,
               ...offering(kit, true, format),
               preferred: answer.target,
@@ -128,7 +128,7 @@ const offering = (kit: Kit | undefined, isLast: boolean, format: ResponseFormat 
     ? { format }
     : { tools: { tools: kit.tools, tool_choice: isLast ? ("none" as const) : ("auto" as const) } }
 
-/** In the direct mode, whose only conversation is the job's, the kind says enough. */
+/** In the direct mode, whose only conversation is the job's, the kind identifies the step. */
 const toolStep = ({ kind, ...step }: Step, turn: number, call: number): Step => ({
   ...step,
   kind: "tool",

@@ -40,7 +40,7 @@ export const highestCost = (
       (target) =>
         serves(target, CHAT_COMPLETIONS) && permits(model_policy, target) && permits(settings.roles?.[role], target),
     )
-    // Under a cost limit, models without a price are not called.
+    // Under a cost limit, the router never calls models without a price.
     const costs = allowed.map(dearest).filter((each) => !priced || each !== null)
     const tiers = settings.strategy === "cascade" ? Math.max(1, allowed.length) : 1
     const times = tiers * calls.perTier[role] + calls.besides[role]

@@ -59,7 +59,7 @@ export const emptyAnswer = (call: StepCall): JobFailure =>
 
 const TURNS_OF_JOB = "`options.turns` or the agent's `limits.max_turns`"
 
-/** In its last turn, the model called tools again. Another attempt with the same conversation would end alike. */
+/** In its last turn, the model called tools again. Another attempt with the same conversation would end the same way. */
 export const turnsUsedUp = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({

@@ -17,7 +17,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
   const found: Array<JsonObject | undefined> = []
   let tried = 0
   let from = 0
-  // Other braces are those of prose.
+  // Other braces are part of prose.
   for (const { index } of text.matchAll(/\{\s*["}]/g)) {
     if (index < from) continue
     if (tried++ === MAX_BEGINNINGS) return []
@@ -29,7 +29,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
   return found
 }
 
-/** Returns the value if all are equal: of several, any may be quoted from the text that the model examines. */
+/** Returns the value if all objects are equal. Of different ones, any may be quoted from the examined text. */
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
 

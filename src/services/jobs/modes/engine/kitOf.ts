@@ -6,7 +6,7 @@ import type { Kit } from "./conversation.ts"
 import { effortOf } from "./effortOf.ts"
 import type { Toolbox } from "./toolUse.ts"
 
-/** Turns for one answer. A mode asks for several answers, so these are fewer than in the direct mode. */
+/** Turns for one answer. Fewer than in the direct mode, because these modes ask for several answers. */
 const TURNS: Readonly<Record<Effort, number>> = { low: 3, medium: 5, high: 8 }
 
 /** Maximum number of turns for one answer; 1 if no tool can be called. */

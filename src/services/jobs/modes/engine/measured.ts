@@ -15,7 +15,7 @@ export const errorsOf = (measured: Measurements, model: string): ErrorModel => m
 export const sameWrongOf = (measured: Measurements, a: string, b: string): number =>
   measured.sameWrong[pairName(a, b)] ?? measured.others.sameWrong
 
-/** The weight of a judge's stated confidence: that of this many judgements. */
+/** The weight of a judge's stated confidence: it counts like this many measured judgements. */
 const PRIOR = 10
 
 /**

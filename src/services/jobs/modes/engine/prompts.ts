@@ -1,14 +1,14 @@
 /** Prompts that the modes share. */
 import type { Agent } from "../../../../domain/jobs/agent.ts"
 
-/** Follows an answer that does not fit its schema. */
+/** Message after an answer that does not fit its schema. */
 export const REPAIR =
   "That is not JSON of the form that was asked for. Reply again with the JSON alone, no text around it, no code fence, all members present."
 
 /** An answer as a later message. Mistral refuses an assistant's message without content, Anthropic one of white space. */
 export const asMessage = (answer: string): string => (answer.trim() === "" ? "(no answer)" : answer)
 
-/** Follows an examiner's instruction if it may call tools. */
+/** Added to an examiner's instruction if it may call tools. */
 export const EXECUTE =
   "You may call tools. Where a tool can settle a point, call it instead of answering from memory, and say what it returned."
 

@@ -7,7 +7,7 @@ export interface Section {
   readonly text: string
 }
 
-/** Replaces an empty text. */
+/** Stands for an empty text. */
 const NONE = "(none)"
 
 /** The closing instruction about the document, and the document. */
@@ -46,7 +46,7 @@ const textOf = ({ content, ...rest }: Message): string => {
     typeof content === "string"
       ? content
       : (content ?? []).map((part) => (part.type === "text" ? String(part["text"]) : placeholder(part))).join("\n")
-  // The title gives the role; the message may have tool calls or a name besides.
+  // The title gives the role. The message may also have tool calls or a name.
   return Object.keys(rest).length === 1 ? text : [text, JSON.stringify(rest)].filter((each) => each !== "").join("\n")
 }
 

@@ -11,10 +11,10 @@ const MAX_CHARS = 600
 /** White space, invisible characters, and marks that are no operator or literal of any language. */
 const MARKS = /^[\s\p{Cc}\p{Cf}.:…。、，：]*$/u
 
-/** Encloses code; without code it says nothing. */
+/** Encloses code. Without code, it has no content. */
 const FENCE = "```"
 
-/** Introductions of answers and forms of address, without marks. Nothing but these is no answer. */
+/** Introductions of answers and forms of address, without punctuation. A text of nothing else is no answer. */
 const OPENERS: ReadonlySet<string> = new Set([
   "answer",
   "final answer",
@@ -118,7 +118,7 @@ const isOrder = (clause: string): boolean => isKnown(clause) || ORDERS.some((ord
 export const saysNothing = (text: string): boolean => {
   if (MARKS.test(text.replaceAll(FENCE, ""))) return true
   if (text.length > MAX_CHARS || words(text) === "") return false
-  // Marks within a known text do not make it another one: `{"verdict": "sound"}`.
+  // Punctuation within a known text does not change it: `{"verdict": "sound"}`.
   if (isKnown(words(text))) return true
   const clauses = text
     .split(/[.!?](?=\s|$)|[,:;\n]/)

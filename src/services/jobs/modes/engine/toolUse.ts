@@ -52,7 +52,7 @@ interface Services {
 
 export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): Toolbox => {
   const { mcp_servers = [], tools: http = [] } = context.agent
-  // Each of several samples would act again; an own mode decides for itself.
+  // Each of several samples would repeat the effects of a tool. An own mode decides for itself.
   const mayAct = context.mode !== "adversarial" && context.mode !== "verified"
   const ask_person = mayAct ? context.agent.ask_person : undefined
   const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => mayAct || read_only === true
@@ -98,12 +98,12 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
       : called(input, step)
   }
 
-  /** Carries out a call, and tells followers of it. */
+  /** Carries out a call, and announces it to followers. */
   const announced = Effect.fnUntraced(function* (step: Step, called: ToolCall["function"]) {
     const begun = {
       name: stepName(step),
       ...step,
-      // Models may call tools by any name; followers hear of it in notifications, which are short.
+      // Models may invent names of any length; notifications to followers must be short.
       tool: called.name.slice(0, MAX_NAME_SENT),
       input: inputBegun(called.arguments),
       started_at: yield* DateTime.now,
@@ -155,13 +155,13 @@ const listedStep = (
   return { value: free, tool: { name: server.name, input: "", output, is_error: false } }
 }
 
-/** Returns what finds the secret that a tool or server needs. */
+/** Returns a function that finds the secret of a tool or server, if it needs one. */
 const makeBearers = ({ tenant }: JobContext, reveal: Reveal) => {
   const bearerOf = ({ secret, url }: Called): Effect.Effect<Bearer, SecretWithheld | StorageUnavailable> =>
     secret === undefined || url === undefined ? Effect.succeed(undefined) : reveal(tenant, secret, url)
   return {
     bearerOf,
-    /** Makes a call with its secret. If that may not be sent, the call is not made. */
+    /** Makes a call with its secret. If the secret may not be sent there, makes no call. */
     withBearer: (to: Called, call: (bearer: Bearer) => Effect.Effect<ToolOutput>) =>
       Effect.matchEffect(bearerOf(to), {
         onSuccess: call,

@@ -59,7 +59,10 @@ export interface OwnJob {
   readonly tools: (turns: number) => Effect.Effect<Kit, JobFailure>
   /** Calls a tool of the agent. The call of a broken tool succeeds, with `is_error`. */
   readonly tool: (name: string, tool: string, input: ToolInput) => Effect.Effect<ToolOutput, JobFailure>
-  /** Asks a person; `None` if nobody answered in time. The job leaves its worker meanwhile, and interrupts parallel steps. */
+  /**
+   * Asks a person; `None` if nobody answered in time. Meanwhile the job leaves its worker, and parallel steps are
+   * interrupted.
+   */
   readonly ask: <A, I>(name: string, question: PersonQuestion<A, I>) => Effect.Effect<Option.Option<A>>
   /** Waits. The whole job leaves its worker meanwhile, after the steps that run in parallel. */
   readonly waitFor: (name: string, time: Duration.Input) => Effect.Effect<void>

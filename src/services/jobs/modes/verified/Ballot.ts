@@ -9,7 +9,7 @@ import { differ, plain } from "../engine/sameAnswer.ts"
 
 interface BallotAnswer {
   readonly said: ModelAnswer
-  /** Every wording of the answer, first that of `said`. */
+  /** Every wording of the answer, the one of `said` first. */
   readonly wordings: Array<string>
   readonly by: Array<Speaker>
 }
@@ -50,8 +50,8 @@ export class Ballot {
   }
 
   /**
-   * Records that a judge chose this answer: it counts like one more answer of its model. A judge that has answered
-   * before has no second vote, which would only repeat the first; its choice breaks ties.
+   * Records that a judge chose this answer. The choice counts like one more answer of its model. If the model has
+   * answered before, the choice only breaks ties, because it would repeat the first vote.
    */
   choose(said: ModelAnswer, group: number): void {
     if (this.asked.some((target) => sameModel(target, said.target))) this.preferred = group
@@ -77,7 +77,7 @@ export class Ballot {
     return this.groups.map(({ said }) => said.text)
   }
 
-  /** The targets whose models answered most often: the next target should have the least in common with them. */
+  /** The targets whose models answered most often. The next target should have the least in common with them. */
   get mostAsked(): ReadonlyArray<TargetName> {
     const times = (target: TargetName) => this.asked.filter((other) => sameModel(other, target)).length
     const most = Math.max(0, ...this.asked.map(times))
@@ -89,7 +89,7 @@ export class Ballot {
     return this.leaderOf(this.votes)
   }
 
-  /** A group that leads for a reason other than its probability. */
+  /** A group that leads regardless of its probability. */
   at(group: number): Leader | undefined {
     const said = this.groups[group]?.said
     return said === undefined
@@ -117,7 +117,7 @@ export class Ballot {
     return this.groups.length > 1
   }
 
-  /** Whether at least two answers were given: a single one is compared with nothing. */
+  /** Whether at least two answers were given, so that there is a comparison. */
   get isCompared(): boolean {
     return this.votes.length > 1
   }
@@ -150,5 +150,5 @@ export class Ballot {
   }
 }
 
-/** Stands for unknown targets that may be asked next, each a different one. */
+/** Placeholders for unknown targets that may be asked next, each a different one. */
 const anybody = (i: number): TargetName => ({ provider: "echo", model: `anybody-${i}` })

@@ -1,7 +1,7 @@
 /**
- * Decides between differing answers: models that have not seen them answer questions that distinguish them, and a judge says
- * which answers fit. If models have executed tools for it, the answer that alone fits is chosen; otherwise the judge's choice
- * counts. Both must be the same with the answers in the opposite order.
+ * Decides between differing answers. Models that have not seen the answers answer questions that distinguish them, and
+ * a judge says which answers fit. If models executed tools for this, the only answer that fits is chosen; otherwise the
+ * judge chooses. Both results must be the same with the answers in reverse order.
  */
 import { Effect } from "effect"
 import type { AnswerCheck } from "../../../../domain/jobs/modes/verified.ts"
@@ -27,10 +27,10 @@ interface Finding extends Omit<AnswerCheck, "consistent"> {
   readonly fits: ReadonlyArray<boolean | null>
 }
 
-/** Nothing had to be decided. */
+/** Result if nothing had to be decided. */
 export const NOTHING: Decision = { checks: [], refuted: false, others: [] }
 
-/** The group of an answer that does not lead by its votes, and the models that chose it or found the others wrong. */
+/** The group that leads for a reason other than its votes, and the models that chose it or found the others wrong. */
 interface Chosen {
   readonly group: number
   readonly by: ReadonlyArray<TargetName>
@@ -88,7 +88,7 @@ export const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ball
     fitting !== undefined && fitting === again
       ? { group: fitting - 1, by: found.filter(isExecuted).map(({ target }) => target) }
       : undefined
-  // If the verdict changes with the order, or what tools returned contradicts it, the judge has decided nothing.
+  // If the verdict changes with the order, or tool results contradict it, the judge decided nothing.
   if (right === undefined || (executed !== undefined && right !== fitting)) return { ...settled, executed }
   if (right !== null) {
     if (right <= answers.length) ballot.choose(first.said, right - 1)
@@ -100,7 +100,7 @@ export const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ball
     tier,
     independentOf: [first.said.target],
     kit,
-    // The findings are worth more than a failed job.
+    // Without a correction the job still has findings, so it must not fail.
     optional: true,
   })
   const group = yield* entered(asking, ballot, correction, tier, counts(correction) && !isEcho(correction))
@@ -109,7 +109,7 @@ export const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ball
   return { ...settled, refuted: true, correction: isNew ? { group, by: [first.said.target] } : undefined }
 })
 
-/** Asks for questions that distinguish the answers, and each of them of a model that has seen no answer. */
+/** Asks for questions that distinguish the answers, then asks each of a model that has seen no answer. */
 const questioned = Effect.fnUntraced(function* (
   asking: Asking,
   ballot: Ballot,
@@ -126,7 +126,8 @@ const questioned = Effect.fnUntraced(function* (
   const exits = yield* Effect.forEach(
     asked,
     (question, i) =>
-      // If one fails, the others go on: interrupted calls are paid for, but their answers are lost to the next attempt.
+      // If one fails, the others continue. Interrupted calls would be billed, and their answers lost for the next
+      // attempt.
       Effect.exit(
         asking.examine(
           { kind: "answer", question: i + 1 },

@@ -7,7 +7,10 @@ import type { Ballot } from "./Ballot.ts"
 import { prompts } from "./prompts.ts"
 import { Comparison } from "./schemas.ts"
 
-/** Adds an answer to its group. Equal words are equal; a judge decides other cases, unless the difference is plain. */
+/**
+ * Adds an answer to the group of equal ones. Equal words are equal. Plain differences are different. A judge decides
+ * the rest.
+ */
 export const entered = Effect.fnUntraced(function* (
   asking: Asking,
   ballot: Ballot,

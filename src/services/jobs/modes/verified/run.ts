@@ -50,13 +50,13 @@ const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
 }
 
-/** Maximum number of calls. A question for JSON may be asked twice; examiners who give JSON call no tools. */
+/** Maximum number of calls. A call for JSON may be repeated once; examiners who give JSON call no tools. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const { samples, thorough } = planOf(job)
   const turns = toolTurns(job)
   return {
     perTier: { proposer: (1 + samples) * turns, critic: 0, judge: 2 * samples },
-    // Questions and their answers; reconciliation in two orders and the comparison of a correction; the correction.
+    // Questions and their answers; the judgement in two orders, the correction, and its comparison.
     besides: thorough
       ? { proposer: turns, critic: 2 + MAX_QUESTIONS * turns, judge: 2 * 2 + 2 }
       : { proposer: 0, critic: 0, judge: 0 },
@@ -85,10 +85,10 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
     (!corrected && leader !== undefined && ballot.behind(leader.group).length > 1) ||
     (chosen?.by.some((target) => !sameModel(target, final.target)) ?? false)
   const byVotes = verdictOf({ probability, replaced, refuted, corrected })
-  // The votes do not contain what tools returned.
+  // The votes do not contain the results of tools.
   const byTools = executed !== undefined && byVotes === "inconclusive"
   const found = byTools ? (replaced ? "corrected" : "verified") : byVotes
-  // One model that agrees with itself, or corrects itself, has settled nothing.
+  // A model that agrees with itself, or corrects itself, confirms nothing.
   const isAlone = !independent && (found === "verified" || found === "corrected")
   const result: VerifiedResult = {
     mode: "verified",
@@ -100,7 +100,7 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
     answers: ballot.candidates,
     checks: checks.map(({ fits, ...check }): AnswerCheck => ({
       ...check,
-      // The judge never saw a correction.
+      // The judge has not seen the correction.
       consistent: leader === undefined ? null : (fits[leader.group] ?? null),
     })),
     ...notesOf({
@@ -146,7 +146,8 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, { kit, 
       const { change, settle } = ballot.couldStill(left, SURE)
       if (!settle && !(plan.thorough && change)) break
     }
-    // A cascade samples its cheap target until that is sure of its answer; then, or at last, it asks another one.
+    // A cascade samples its cheap target until that target's answer is sure enough. Then, or for the last sample, it
+    // asks another target.
     const others = isSure ? behind : draft.escalateBelow === null || left === 1 ? ballot.mostAsked : []
     const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
       ...(others.length === 0 ? routing : { ...routing, tier: 0 }),

@@ -166,7 +166,7 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
       this.thinking.push({ type: "thinking", thinking: block.thinking, signature: block.signature })
     }
     if (block?._tag !== "Tool" || !block.empty) return []
-    // Without pieces, the input is the one in the block's beginning: an empty object for a tool without parameters.
+    // Without pieces, the input is the one in the beginning of the block, which is empty for a tool without parameters.
     return [this.toolCall({ index: block.index, function: { arguments: argumentsOf(block.input) } })]
   }
 

@@ -11,10 +11,10 @@ export const Usage = Schema.Struct({
   output_tokens: optional(Count),
   cache_creation_input_tokens: optional(Count),
   cache_read_input_tokens: optional(Count),
-  /** `cache_creation_input_tokens` by how long they are kept: {@link CacheCreation}. */
+  /** `cache_creation_input_tokens` by time to live: {@link CacheCreation}. */
   cache_creation: Schema.optionalKey(Schema.Unknown),
   output_tokens_details: optional(Schema.Struct({ thinking_tokens: optional(Count) })),
-  /** Every sampling of the request. */
+  /** Usage of each sampling of the request. */
   iterations: Schema.optionalKey(Schema.Unknown),
 })
 export type Usage = typeof Usage.Type

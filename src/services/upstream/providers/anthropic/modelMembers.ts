@@ -7,7 +7,10 @@ import type { Unsupported } from "../shared/Unsupported.ts"
 
 // Each pattern matches its versions with or without a date, but no later ones.
 
-/** Refuse sampling parameters, Opus 4.8 even a `top_p` of 1 (https://github.com/mnfst/modelparams.dev/pull/238). */
+/**
+ * Models that refuse sampling parameters; Opus 4.8 refuses even a `top_p` of 1
+ * (https://github.com/mnfst/modelparams.dev/pull/238).
+ */
 const SAMPLES_ALONE =
   /\bclaude-(?:opus-4-[78]|opus-5(-5)?|sonnet-5(-5)?|haiku-5-5|(fable|mythos)-5(-1)?)(?!\d|-\d{1,2}\b)/
 const TAKES_ONE_OF_BOTH = /\bclaude-(?:opus-4-[156]|sonnet-4-[56]|haiku-4-5)(?!\d|-\d{1,2}\b)/
@@ -23,7 +26,7 @@ const TAKES_NO_EFFORT =
 const EFFORT_UP_TO_HIGH = /\bclaude-opus-4-5(?!\d|-\d{1,2}\b)/
 const EFFORT_WITHOUT_XHIGH = /\bclaude-(opus|sonnet)-4-6(?!\d|-\d{1,2}\b)/
 
-/** `temperature` and `top_p`: at 1 they change nothing, so models that refuse them get none. */
+/** A `temperature` or `top_p` of 1 changes nothing, so models that refuse them get none. */
 export const toSampling = (
   { temperature, top_p, ...request }: ChatRequest,
   model: string,

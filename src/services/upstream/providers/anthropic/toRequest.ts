@@ -8,7 +8,7 @@ import { canBeForced, toSampling, toThinking } from "./modelMembers.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
-/** The limit if the caller sets none, which the API demands. Every current model can write, or think, this much. */
+/** The output limit if the caller sets none: the API requires one. Every current model can write, or think, this much. */
 const DEFAULT_MAX_TOKENS = 32_000
 
 const REQUEST_MEMBERS: MemberRules = {
@@ -19,7 +19,7 @@ const REQUEST_MEMBERS: MemberRules = {
   presence_penalty: [0],
   // The seed is best effort in Chat Completions too: the same seed may give another answer.
   seed: "advisory",
-  // The end user, for detecting abuse.
+  // Id of the end user, for detecting abuse.
   user: "translated",
   safety_identifier: "translated",
   cache_control: "translated",
@@ -68,7 +68,7 @@ const toTools = (request: ChatRequest, model: string, unsupported: Unsupported) 
     }
   }
   if (choice !== "auto" && choice !== "none") unsupported.add("tool_choice", "there are no tools to choose from")
-  // The API demands declarations for the tool calls in the conversation, even if no further call is allowed.
+  // The API requires declarations for the tool calls in the conversation, even if no further call is allowed.
   const called = request.messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []))
   const names = [...new Set(called.map((call) => call.function.name))]
   return names.length === 0

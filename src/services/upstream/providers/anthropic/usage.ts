@@ -26,7 +26,10 @@ export interface Counts extends Wire.Usage {
   readonly written_for_hour?: number
 }
 
-/** The counts in `value`. Those of compactions and advisors are only in `iterations`, whose sums count if they are more. */
+/**
+ * The counts in `value`. Compactions and advisors are counted only in `iterations`, so their sum is used if it is
+ * larger.
+ */
 export const countsOf = (value: unknown): Counts | undefined => {
   const usage = Option.getOrUndefined(decodeUsage(value))
   if (usage === undefined) return undefined
@@ -41,7 +44,7 @@ export const countsOf = (value: unknown): Counts | undefined => {
   return { ...usage, ...Object.fromEntries(sums), ...(forHour > 0 && { written_for_hour: forHour }) }
 }
 
-/** The counts at the beginning of a stream, where `output_tokens` is 1 whatever follows. */
+/** The counts at the beginning of a stream, where `output_tokens` is always 1. */
 export const firstCountsOf = (value: unknown): Counts | undefined => {
   const counts = countsOf(value)
   return counts && { ...counts, output_tokens: 0 }

@@ -8,7 +8,7 @@ export const textOf = (content: unknown): string => {
   return parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
 }
 
-/** A million words of one request would hold up all others for a second. */
+/** Limited because a million words of one request would delay all other requests for a second. */
 const MAX_WORDS_LENGTH = 64 * 1024
 
 /** Splits a text into words with their white space, or a long one into pieces of 1,024 characters. */

@@ -1,6 +1,6 @@
 /** The finish reasons of Chat Completions for those of the Gemini API. */
 
-/** The model wrote what the server cannot read. It may do better at the next attempt. */
+/** The model wrote something that the server cannot read. The next attempt may succeed. */
 export const BROKEN: ReadonlySet<string> = new Set([
   "MALFORMED_FUNCTION_CALL",
   "MALFORMED_RESPONSE",
@@ -28,7 +28,7 @@ const WITHHELD: ReadonlySet<string> = new Set([
 /** The finish reason for `reason`. Unknown ones are passed on unchanged. */
 export const finishReason = (reason: string, calledTools: boolean): string => {
   if (reason === "STOP") return calledTools ? "tool_calls" : "stop"
-  // A continuation is possible only in a conversation at Google.
+  // Only a conversation stored at Google can be continued.
   if (reason === "MAX_TOKENS" || reason === "CONTINUATION") return "length"
   return WITHHELD.has(reason) ? "content_filter" : reason
 }

@@ -94,7 +94,7 @@ const toLink = ({ url }: ImageOf<"Url">): MediaPart | undefined => {
 /** Hosts whose links the API takes as videos, or as files of its own. */
 const MEDIA_HOST = /(^|\.)(youtube\.com|youtube-nocookie\.com|youtu\.be|generativelanguage\.googleapis\.com)\.?$/
 
-/** Image types of the API by URL ending. */
+/** The image types of the API by the ending of a URL. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
   ["jpg", "image/jpeg"],
@@ -179,7 +179,7 @@ const toResult = (
   }
 }
 
-/** A JSON object is the response itself; other text becomes its `output`, as does an object with such a member. */
+/** A JSON object is the response itself, unless it has a member `output` or `error`; other text becomes the `output`. */
 const toResponse = (text: string): Readonly<Record<string, unknown>> => {
   const object = objectIn(text)
   return object === undefined ? { output: text } : "output" in object || "error" in object ? { output: object } : object

@@ -14,10 +14,10 @@ const REQUEST_MEMBERS: MemberRules = {
   frequency_penalty: "translated",
   presence_penalty: "translated",
   seed: "translated",
-  // The end user, for detecting abuse.
+  // Id of the end user, for detecting abuse.
   user: "advisory",
   safety_identifier: "advisory",
-  // Where the prompt may be cached.
+  // Cache hints, which change nothing else.
   cache_control: "advisory",
 }
 
@@ -76,7 +76,7 @@ const toDeclaration = (tool: Tool, path: string, unsupported: Unsupported) => {
   return { name, ...present({ description, parametersJsonSchema: parameters }) }
 }
 
-/** Forced calls always follow their schemas; with `VALIDATED`, for strict tools, optional ones do too. */
+/** Forced calls always follow their schemas. With `VALIDATED`, which strict tools need, so do optional calls. */
 const toCallingConfig = (choice: ToolChoice, tools: ReadonlyArray<Tool>) => {
   if (choice === "none") return { mode: "NONE" }
   if (choice === "required") return { mode: "ANY" }

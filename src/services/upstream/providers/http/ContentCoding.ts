@@ -42,7 +42,7 @@ export const decodedBytes = (
 const brokenOff = (error: ConnectionFailed): ProviderFailure =>
   failure("truncated", withCode("the answer broke off", error))
 
-/** Adapts the bytes to the pull of a stream. */
+/** The bytes of a body as the pull of a stream. */
 const pullOf = (bytes: NextPiece<Pieces, ProviderFailure>) =>
   Effect.flatMap(bytes, (pieces): Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, ProviderFailure> =>
     pieces !== undefined && Arr.isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : Cause.done(),

@@ -4,7 +4,7 @@ import { finite } from "./RetryAfter.ts"
 
 export interface ErrorBody {
   readonly message?: string | undefined
-  /** Every machine-readable name in it: types, codes, statuses, reasons. */
+  /** Every machine-readable name in the body: types, codes, statuses, reasons. */
   readonly codes: ReadonlyArray<string>
   /** The member of the request that is wrong. */
   readonly param?: string | undefined

@@ -50,7 +50,7 @@ export const makeHttpProvider = (
     },
   }))
 
-/** A refusal of the tenant's own key is not the operator's to solve. */
+/** Only the tenant, not the operator, can fix a refusal of the tenant's own key. */
 const ofTenant = (failure: ProviderFailure): ProviderFailure =>
   failure.kind === "unauthorized" ? new ProviderFailure({ ...failure, kind: "key-refused" }) : failure
 
@@ -127,7 +127,7 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
   },
 })
 
-/** The request decides how long embeddings are, so longer ones say nothing about the provider. */
+/** The request decides the length of embeddings, so long ones are no fault of the provider. */
 export const limitOf = (api: ApiName, limits: Limits): AnswerLimit =>
   api === "embeddings"
     ? {

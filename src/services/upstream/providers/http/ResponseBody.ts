@@ -25,7 +25,7 @@ export interface JsonBody {
 
 export type Texts = NextPiece<string, ProviderFailure>
 
-/** The most bytes of an answer, and the failure of a longer one. */
+/** The largest answer in bytes, and the failure for a larger one. */
 export interface AnswerLimit {
   readonly bytes: number
   readonly exceeded: (reason: string) => ProviderFailure
@@ -69,7 +69,7 @@ export const openBody = Effect.fnUntraced(function* (
 export const PAGE_TYPE = /^text\/html\b/i
 const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
 
-/** Lines of an event stream begin with these. */
+/** Beginnings of lines of an event stream. */
 const FIELDS = ["data:", "event:", "id:", "retry:", ":"]
 
 /** Returns the kind of a body that begins with `head`. The content type decides if the beginning is ambiguous. */

@@ -2,7 +2,7 @@
 import { CLIENT_LIMITS } from "../../../../domain/json/iJson.ts"
 import { isDeeper, parseJson } from "../../../../domain/json/json.ts"
 
-/** A frame adds an object and a list around its content. */
+/** The levels that a frame adds: an object and a list around its content. */
 const LEVELS = CLIENT_LIMITS.depth - 2
 
 /** The value of a JSON text; `undefined` if malformed or deeper than clients accept: they would report tampering. */

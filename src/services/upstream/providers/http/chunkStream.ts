@@ -27,7 +27,10 @@ import type { EventReader } from "../shared/WireFormat.ts"
 /** Milliseconds that a finished answer waits for late parts, unless nothing follows. */
 const FINISH_GRACE = 500
 
-/** The same while its usage is missing, which OpenRouter sends some hundred milliseconds later: without, its cost is unknown. */
+/**
+ * The same if usage is still missing, which OpenRouter sends some hundred milliseconds later. Without it, the cost is
+ * unknown.
+ */
 const USAGE_GRACE = 2000
 
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
@@ -50,8 +53,8 @@ export interface Reading {
 type Pieces<Piece> = Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure>
 
 /**
- * Streams the pieces of the response that `open` gets. When the stream ends, so does the connection: at once if the
- * answer is not finished, else after a moment for the rest of the response.
+ * Streams the pieces of the response that `open` gets. The connection ends with the stream: at once if the answer is
+ * not finished, otherwise after a moment, in which the rest of the response is read.
  */
 export const chunkStream = <Piece extends JsonObject>(
   open: Effect.Effect<AnswerSource<Piece>, ProviderFailure, Scope.Scope>,
@@ -164,7 +167,7 @@ class EventParser<Piece> {
   private ended = false
   private atEnd = false
   private isReported = false
-  /** Whether readable events finished the answer. */
+  /** Whether events that could be read finished the answer. */
   private whole = false
   private readonly parser: Sse.Parser
   private readonly reader: EventReader<Piece>

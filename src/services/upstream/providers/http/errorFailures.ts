@@ -9,7 +9,7 @@ import { PROVIDERS } from "../../Slots.ts"
 import { failure } from "../shared/providerFailures.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
-/** Statuses of errors' names, of all vendors at every provider: servers pass on errors of servers behind them. */
+/** HTTP statuses by error name, of all vendors at every provider, because servers pass on errors of servers behind them. */
 const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
   Object.values(PROVIDERS).flatMap(({ format }) => Object.entries(format.errors)),
 )
@@ -39,7 +39,7 @@ const failureOf = (
   return failure(kindOf(status, error, after !== undefined), error.message, {
     retryAfterMs: after,
     reason,
-    // A success status, for example of a page, is no error's status.
+    // A success status, such as that of a page, is not the status of an error.
     said:
       own === undefined
         ? undefined
@@ -72,7 +72,7 @@ const CONTEXT_MESSAGES: ReadonlyArray<RegExp> = [
   /`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than) \d|max_tokens must be at least 1, got -(?!1\b)/i,
 ]
 
-/** OpenAI's words for a request that no wait makes fit its limit per minute; one that fits later has them, too. */
+/** OpenAI's words for a request larger than its limit per minute. The same words describe requests that fit later. */
 const neverFits = (message: string): boolean => {
   const [, limit, requested] =
     /^request too large for[^\n]{1,300}\blimit (\d{1,12}), requested (\d{1,12})/i.exec(message) ?? []
@@ -90,7 +90,7 @@ const FILTER_CODES: ReadonlySet<string> = new Set([
 const FILTER_MESSAGE =
   /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|violates usage guidelines|input was flagged/i
 
-/** Groq: output of the model that is no tool call or JSON. The next attempt may be. */
+/** Groq: the model's output is neither a tool call nor JSON. The next attempt may succeed. */
 const BROKEN_CODES: ReadonlySet<string> = new Set(["tool_use_failed", "json_validate_failed"])
 
 /** Servers report an unknown or forbidden model with 400, 403 and 404 alike. */
@@ -102,7 +102,7 @@ const MODEL_CODES: ReadonlySet<string> = new Set([
   "model_terms_required",
 ])
 const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b|\bmodel identifier is invalid\b/i
-/** The greatest distance in characters between "model" and "not found". Beyond it, something else may be missing. */
+/** The greatest distance in characters between "model" and "not found". Farther apart, they may concern different things. */
 const MODEL_REACH = 200
 
 /** Whether a line says that a model does not exist: one pass, as a pattern with a gap would restart at each word. */
@@ -150,7 +150,7 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "organization_restricted",
   "Arrearage",
 ])
-/** Only at the beginning, as in `UNAUTHORIZED_MESSAGE`: later in a message, a provider may quote the request. */
+/** Only at the beginning of a message: later in it, a provider may quote the request. */
 const ACCOUNT_MESSAGES: ReadonlyArray<RegExp> = [
   /^(your )?credit balance is too low|^insufficient balance/i,
   /^you have reached your specified (workspace )?api usage limits|^this organization has been disabled/i,
@@ -212,6 +212,6 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
     : "incapable"
 }
 
-/** Whether the routing may adapt the refused member. It then asks the same target again, so the search must end. */
+/** Whether the router may adapt the refused member. It then asks the same target again, so the search must end here. */
 const isAdapted = (message: string, { param = "" }: ErrorBody): boolean =>
   [message, param].some((text) => FORM_NAMES.test(text) || LIMIT_NAMES.test(text))

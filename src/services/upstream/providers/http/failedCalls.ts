@@ -33,7 +33,8 @@ export const unanswered = (error: ConnectionFailed): ProviderFailure => {
   return failure(
     late ? "connect-timeout" : broken ? "unavailable" : "unreachable",
     withCode("no answer", error),
-    // A lasting fault would ask to check the provider's address, which is not to blame for a network proxy.
+    // A permanent fault would tell the operator to check the provider's address, which a failed network proxy says
+    // nothing about.
     error.atNetworkProxy === true
       ? { reason: `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${reason}` }
       : { reason, lasting: isLastingFault(error) || undefined },

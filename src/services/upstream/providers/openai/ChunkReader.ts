@@ -30,7 +30,7 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
 
   constructor(call: AnswerDefaults) {
     super(call)
-    // An option of vLLM.
+    // vLLM: usage in every chunk.
     this.isCounted = call.options["continuous_usage_stats"] === true
     this.finish = new FinishTracker(call.choices)
   }
@@ -64,7 +64,7 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
         ...withoutError(wire),
         ...this.envelope(choices),
         created: secondsOr(this.created, wire.created),
-        // Google counts in every chunk, and clients would add them all up.
+        // Google reports usage in every chunk, and clients would add it all up.
         usage: ends ? (this.usage ?? null) : wasSettled || this.isCounted ? usage : null,
       }
     })

@@ -13,7 +13,7 @@ import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
 import { mayHoldCallIds, withCallIds } from "../mistral/callIds.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
-/** A change that a vendor's messages need. */
+/** A change that messages for a vendor need. */
 interface MessageChange {
   /** Whether a request's text seems to need it: only then are its messages parsed. */
   readonly mayApply: (json: Bytes) => boolean
@@ -21,7 +21,7 @@ interface MessageChange {
   readonly apply: (messages: unknown) => unknown
 }
 
-/** Members to replace in a chat: messages are changed, and `asksUsage` adds the usage. */
+/** The members to replace in a chat: changed messages, and `stream_options` if `asksUsage`. */
 const chatValues = (
   body: RawObject,
   asksUsage: boolean,
@@ -121,7 +121,7 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
       completion: fromResponse,
       reader: (call) => new OpenAiChunkReader(call),
       learn: ({ detail }, { model, options }) => {
-        // A caller's own options may be at fault, and would cost all others their usage.
+        // A caller's own options may be the cause. Forgetting usage would cost all other callers theirs.
         if (detail === undefined || Object.keys(options).some((name) => name !== "include_usage")) return false
         const isNew = takesOptions(model) && Redacted.value(detail).includes("stream_options")
         if (refusing.size >= MAX_REFUSING) refusing.clear()

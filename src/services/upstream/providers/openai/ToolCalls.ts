@@ -37,7 +37,7 @@ export class ToolCalls {
     const sameId = piece.id === undefined ? undefined : this.byId.get(piece.id)
     const expected = piece.index === undefined ? (sameId ?? this.calls.at(-1)) : this.byIndex.get(piece.index)
     if (expected?.takes(piece)) return expected
-    // The pieces of calls that share an index may take turns.
+    // Pieces of calls that share an index may alternate.
     const mayBe = expected !== undefined || piece.name === undefined
     if (mayBe && sameId?.takes(piece)) return sameId
     return sameId === undefined && expected?.isContinuedBy(piece) ? expected : undefined

@@ -76,7 +76,7 @@ export type ChunkDelta = typeof ChunkDelta.Type
 const ChunkChoice = open({
   index: optional(Schema.Natural),
   delta: optional(ChunkDelta),
-  /** Only a whole answer should have this. */
+  /** Only a whole answer should have this member. */
   message: Schema.optionalKey(Schema.Unknown),
   finish_reason: optional(Schema.String),
 })

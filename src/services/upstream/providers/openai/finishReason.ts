@@ -12,7 +12,7 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["model_length", "length"],
 ])
 
-/** The model or its server broke off. The next attempt may succeed. */
+/** The model or its server failed midway. The next attempt may succeed. */
 const FAILED: ReadonlyMap<string, "truncated" | "broken"> = new Map([
   /** GLM */
   ["network_error", "truncated"],

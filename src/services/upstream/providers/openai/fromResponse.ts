@@ -50,7 +50,7 @@ export const fromResponse = (body: unknown, call: AnswerDefaults): Result.Result
 export const withoutError = <A extends object>(wire: A): A => {
   if (!("error" in wire)) return wire
   const { error: _, ...rest } = wire
-  // Only a member that the type does not name is gone.
+  // Only `error`, which the type does not have, was removed.
   return rest as unknown as A
 }
 
@@ -59,7 +59,7 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
   const { content, refusal, tool_calls, ...rest } = message
   const ids = new DistinctIds()
   const calls = (tool_calls ?? []).map((given, index): ToolCall => {
-    // Only a request that was sent as it was written asks for such calls, and its caller gets them as they are.
+    // Such calls occur only in answers to requests that were sent unchanged, so they are passed on unchanged too.
     if (!Wire.isFunctionCall(given)) return given as object as ToolCall
     const { id, type: _type, function: called, ...call } = given
     return {

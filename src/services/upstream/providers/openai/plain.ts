@@ -2,7 +2,7 @@
 import { isObject } from "../../../../domain/json/json.ts"
 import type * as Wire from "./Wire.ts"
 
-/** Whether `json` is a chunk without tool calls and parts, which the schema would not change. */
+/** Whether `json` is a chunk that its schema would not change: without tool calls and parts. */
 export const isPlainChunk = (json: unknown): json is Wire.Chunk =>
   isObject(json) && Array.isArray(json["choices"]) && json["choices"].every(isPlainChoice)
 

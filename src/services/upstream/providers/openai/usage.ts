@@ -31,7 +31,7 @@ export const usageOf = (value: unknown): Usage | null => {
     completion_tokens,
     total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
   }
-  // Details of an unknown shape must not cost the counts.
+  // Details of an unknown form must not make the counts unknown.
   return Option.getOrElse(
     decode({
       ...counts,

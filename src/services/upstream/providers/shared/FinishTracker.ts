@@ -14,7 +14,7 @@ export class FinishTracker {
     if (finishReason != null) this.finished.add(choice)
   }
 
-  /** Whether every choice that began is finished: enough if the provider says that the answer has ended. */
+  /** Whether every choice that began is finished. Sufficient if the provider says that the answer has ended. */
   get settled(): boolean {
     return this.finished.size > 0 && this.finished.size === this.begun.size
   }

@@ -1,6 +1,6 @@
 /** Limits beyond which an answer is garbage: far above what models write, yet low enough to keep many in memory. */
 export const LIMITS = {
-  /** Bytes of a whole answer, or of a whole stream. */
+  /** Maximum size of a whole answer or a whole stream, in bytes. */
   responseBytes: 32 * 1024 * 1024,
   /** Bytes of an answer with embeddings: 2,048 vectors of 4,096 dimensions take 45 million in base64. */
   embeddingsBytes: 48 * 1024 * 1024,
@@ -11,7 +11,7 @@ export const LIMITS = {
    * an event must stay below what clients read, also if each character has three bytes.
    */
   eventChars: 8 * 1024 * 1024,
-  /** Events of one stream. */
+  /** Maximum number of events of one stream. */
   events: 500_000,
 }
 

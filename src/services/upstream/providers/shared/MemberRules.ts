@@ -31,11 +31,11 @@ export const REQUEST: MemberRules = {
   temperature: "translated",
   top_p: "translated",
   top_k: "translated",
-  // Prompt cache hints save money and change nothing else.
+  // Prompt cache hints save money, but change nothing else.
   prompt_cache_key: "advisory",
   prompt_cache_options: "advisory",
   prompt_cache_retention: "advisory",
-  // Notes for the vendor's dashboard.
+  // Labels for the vendor's dashboard.
   metadata: "advisory",
   store: "advisory",
   // A guess at the answer, which only makes it faster.

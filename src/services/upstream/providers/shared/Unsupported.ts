@@ -1,4 +1,7 @@
-/** Collects what a provider's format cannot express. Nothing is dropped silently: the request's refusal names all. */
+/**
+ * Collects the parts of a request that a provider's format cannot express. Nothing is dropped silently: the refusal
+ * names all of them.
+ */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
 import type { MemberRule, MemberRules, NeutralValues } from "./MemberRules.ts"

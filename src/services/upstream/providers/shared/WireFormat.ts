@@ -1,4 +1,4 @@
-/** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
+/** A provider's wire format. {@link makeHttpProvider} makes a provider of it. */
 import type { Redacted, Result } from "effect"
 import type { ApiName } from "../../../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../../domain/chat/chat.ts"
@@ -57,7 +57,7 @@ export interface WireFormat {
 export type ChunkReader = EventReader<ChatChunk>
 
 export interface EventReader<Piece> {
-  /** Returns the pieces in the next event, a JSON object of the type `event`, or none if it holds nothing relevant. */
+  /** Returns the pieces in the next event, a JSON object of the type `event`; none if it contains nothing relevant. */
   readonly read: (
     json: { readonly [member: string]: unknown },
     event: string,

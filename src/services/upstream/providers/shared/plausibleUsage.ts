@@ -4,5 +4,5 @@ import { Usage } from "../../../../domain/chat/chat.ts"
 
 const isUsage = Schema.is(Usage)
 
-/** The usage; `undefined` if a count cannot be right: unknown usage leaves a bill open, a wrong one falsifies it. */
+/** The usage; `undefined` if a count cannot be right. Unknown usage leaves a bill open, wrong usage falsifies it. */
 export const plausibleUsage = (usage: Usage): Usage | undefined => (isUsage(usage) ? usage : undefined)

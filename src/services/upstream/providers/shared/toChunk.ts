@@ -22,7 +22,7 @@ export const toDelta = (message: AssistantMessage): Result.Result<Delta, Provide
   }))
 }
 
-/** The texts in the parts of a content. Thoughts are not part of the answer and are only counted. */
+/** The texts in the parts of a content. Thoughts are only counted, because they are no part of the answer. */
 interface Texts {
   readonly content: string | null
   readonly refusal: string | null
