@@ -24,7 +24,7 @@ const warnBeyondLoopback = (host: string) =>
         `anyone who can reach the operator's port on ${host} can read which models are used, when and how much`,
       )
 
-/** Plain HTTP, for this machine or the operator's network; elsewhere read `/metrics` with a token on the public port. */
+/** Plain HTTP, for this machine or the operator's network. Elsewhere, read `/metrics` with a token on the public port. */
 export const layerOperatorListener = (settings: OperatorListenerSettings) => {
   const port = operatorPortOf(settings)
   if (port === "off") return Layer.succeed(OperatorListener, undefined)

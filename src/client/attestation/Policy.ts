@@ -10,7 +10,7 @@ export interface KeptEvidence {
   readonly nonce: string
   /** The answer of `POST /v1/evidence`. */
   readonly answer: JsonObject
-  /** Documents of the hardware's vendors that it was verified with. */
+  /** Documents of the hardware's vendors with which it was verified. */
   readonly collateral: JsonObject
   /** When it was verified, in seconds since the epoch, by this machine's clock. */
   readonly verified_at: number

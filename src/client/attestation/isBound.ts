@@ -1,6 +1,6 @@
 /**
- * Whether evidence binds key, configuration and nonce. Checks no signature, so alone it proves nothing: it is for the
- * console, because browsers cannot verify these certificates, and for the conformance kit.
+ * Checks whether evidence binds key, configuration and nonce. Checks no signature, so the result alone proves nothing.
+ * For the console, because browsers cannot verify these certificates, and for the conformance kit.
  */
 import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"

@@ -188,7 +188,7 @@ const render = (piece: ReplyPiece): string | Buffer | typeof BREAK =>
 const HEADERS = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 export const MEDIA_TYPE = { complete: "application/vnd.sealgate.sealed+json", stream: "text/event-stream" } as const
 
-/** A request that was made up, for frames of another exchange. */
+/** A made-up request, for frames of another exchange. */
 const foreignTo = ({ opened, random }: Answering) => ({
   ...opened,
   secret: random(opened.secret.length),

@@ -31,10 +31,7 @@ export const makePersonAnswers = Effect.gen(function* () {
   const { note } = yield* TenantChanges
   const { add } = makeKeyRecords(sql)
 
-  /**
-   * Stores the answer and queues the job. `false` if the job no longer waits for this answer. `stored` is the column's
-   * text.
-   */
+  /** Stores the answer and queues the job. `false` if the job no longer waits for it. `stored` is the column's text. */
   const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
     const [row] = yield* decode([{ question: stored }])
     if (row === undefined) return false

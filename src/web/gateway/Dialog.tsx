@@ -4,8 +4,8 @@ import { type Action, useAction } from "./useAction.ts"
 import { Problem } from "./View.tsx"
 
 /**
- * A modal dialog. It traps the focus and restores it. If it `stays`, and while its action runs, only `close` closes it, and
- * Escape does not.
+ * A modal dialog that traps and restores the focus. If it `stays`, and while its action runs, Escape does not close it;
+ * only `close` does.
  */
 export const Dialog = ({
   children,
@@ -23,7 +23,7 @@ export const Dialog = ({
   const dialog = useRef<HTMLDialogElement>(null)
   const isDone = useRef(false)
   const titleId = useId()
-  // In a layout effect, or the page behind would receive the next key.
+  // A layout effect, because the page behind would otherwise receive the next key.
   useLayoutEffect(() => dialog.current?.showModal(), [])
   const close = () => {
     isDone.current = true
@@ -45,7 +45,7 @@ export const Dialog = ({
   )
 }
 
-/** Leaves a dialog, unless its action runs. */
+/** Closes the dialog, unless its action runs. */
 export const Leave = ({
   busy,
   children,
@@ -60,7 +60,7 @@ export const Leave = ({
   </button>
 )
 
-/** Asks before `act`. `onClose` gets whether it was done. */
+/** Asks before `act`. `onClose` gets whether the action was done. */
 export const Confirm = ({
   act,
   busyText,

@@ -4,7 +4,7 @@ import { useLoad } from "./useLoad.ts"
 const EVERY_MS = 10_000
 const UNAVAILABLE = 503
 
-/** Warns while the gateway says that it is not ready: lists may still be shown, but no job begins. */
+/** Warns while the gateway reports that it is not ready. Lists may still be shown, but no job begins. */
 export const NotReady = () => {
   const { value: isUnready } = useLoad(
     async (signal) => {

@@ -1,6 +1,6 @@
 import { Record } from "effect"
 
-/** Buttons of which one is pressed. */
+/** A row of buttons, one of which is pressed. */
 export const Segments = <Name extends string>({
   choices,
   label,

@@ -9,7 +9,7 @@ export interface Failure {
   readonly detail?: string
   readonly issues: ReadonlyArray<ProblemIssue>
   readonly advice: string
-  /** The id to search the gateway's logs and traces for. */
+  /** The id with which to search the gateway's logs and traces. */
   readonly traceId?: string
   readonly code?: string
   /** Retrying cannot help. */

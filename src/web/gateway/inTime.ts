@@ -1,11 +1,11 @@
 import { Unreachable } from "../../client/errors.ts"
 
-/** Below that of browsers, which wait for minutes. */
+/** Shorter than the time limit of browsers, which is minutes. */
 const ANSWER_WITHIN_MS = 30_000
 
 /**
- * Asks with a signal that also ends what takes too long, so that a gateway that hangs does not go unnoticed. Rejects then, even
- * if `ask` ignores the signal, as what changes something does: it may have been done.
+ * Asks with a signal that also aborts a request that takes too long, so that a hanging gateway is noticed. Rejects
+ * then, even if `ask` ignores the signal, as requests that change something do: the change may have been made.
  */
 export const inTime = async <A>(ask: (signal: AbortSignal) => Promise<A>, signal?: AbortSignal): Promise<A> => {
   const limit = new AbortController()

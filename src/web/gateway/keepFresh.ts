@@ -1,10 +1,10 @@
 /** Reads something again: when the gateway announces changes, or else at intervals. Pauses while the page is hidden. */
 
-/** Least milliseconds between two reads after changes. */
+/** Minimum milliseconds between two reads after changes. */
 const LEAST_MS = 3000
-/** A slow read is repeated after this many times its duration at the earliest, so that it takes a small part of the time. */
+/** Pauses after a read last at least this many times its duration, so that slow reads take a small part of the time. */
 const REST = 10
-/** Milliseconds between reads while changes are announced: circuits, for example, change with time alone. */
+/** Milliseconds between reads while changes are announced. Some things, such as circuits, change with time alone. */
 const MOST_MS = 60_000
 
 interface Kept {

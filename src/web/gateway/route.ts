@@ -21,7 +21,7 @@ const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
-    // `hrefOf` never writes this. The gateway will answer that the id does not exist.
+    // `hrefOf` never writes such a hash. The gateway will answer that the id does not exist.
     return text
   }
 }

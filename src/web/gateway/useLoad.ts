@@ -6,9 +6,9 @@ import { keepFresh } from "./keepFresh.ts"
 
 interface Loaded<A> {
   readonly value: A | undefined
-  /** Why the last attempt failed; `value` is then an earlier one. */
+  /** Why the last attempt failed; `value` is then older. */
   readonly failure: Failure | undefined
-  /** Whether a request is running; `value` and `failure` are then from the one before. */
+  /** Whether a request is running; `value` and `failure` then come from the previous one. */
   readonly busy: boolean
   readonly reload: () => void
 }

@@ -69,7 +69,7 @@ interface ChatProps {
   readonly onShow: (id: number) => void
   readonly onClear: () => void
   readonly hint: string
-  /** Asks a question that the page proposes; absent while none can be asked. */
+  /** Asks a question that the page proposes; absent while no question can be asked. */
   readonly onPropose: ((question: string) => void) | undefined
 }
 

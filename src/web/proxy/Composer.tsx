@@ -12,7 +12,10 @@ interface ComposerProps {
 /** Key code of all keys that an input method takes (UI Events, legacy key models). */
 const PROCESSED = 229
 
-/** Whether a key confirms a word. Safari ends the composition before that event, which then has only the key code. */
+/**
+ * Whether a key confirms a word of an input method. Safari ends the composition before this event, which then has only
+ * the key code.
+ */
 const isOfInputMethod = ({ isComposing, keyCode }: KeyboardEvent): boolean => isComposing || keyCode === PROCESSED
 
 export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
@@ -50,7 +53,7 @@ export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps
           send()
         }}
       />
-      {/* Both buttons stay, so that neither is pressed by mistake nor loses the focus. */}
+      {/* Both buttons are always there, so that neither is pressed by mistake or loses the focus. */}
       <button type="button" aria-disabled={!busy} onClick={onStop}>
         Stop
       </button>

@@ -108,7 +108,7 @@ const meaningOf = (payload: VerifiedFrame["payload"]): string => {
   return parts.length === 0 ? "No new text: frames follow the clock, so that observers cannot count tokens." : said
 }
 
-/** The wire with everything signed verified. */
+/** The messages on the wire, with everything signed marked as verified. */
 const settle = (exchange: Exchange): ReadonlyArray<WireItem> =>
   exchange.wire.map((item) => (item.state === "signed" ? { ...item, state: "verified" } : item))
 

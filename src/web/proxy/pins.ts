@@ -54,7 +54,7 @@ interface PinState {
   readonly offered?: ReadonlyArray<string>
 }
 
-/** A link sets pins if there are none, and never replaces any. One without pins, such as to `#main`, decides nothing. */
+/** A link sets pins if there are none, and never replaces any. A link without pins, such as `#main`, changes nothing. */
 export const followLink = (before: PinState, linked: ReadonlyArray<string>): PinState => {
   const { pinned } = before
   if (linked.length === 0) return before

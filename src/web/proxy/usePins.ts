@@ -21,7 +21,7 @@ export const usePins = () => {
   return {
     pinned,
     offered,
-    /** Keeps the array of pins if `next` has the same ones. */
+    /** Keeps the present array if `next` has the same pins. */
     pin: (next: Pinned) =>
       setState({ pinned: areSame(pinned.pins, next.pins) ? { ...next, pins: pinned.pins } : next }),
     /** Keeps the pins, and removes the offer from the address so that a reload does not ask again. */

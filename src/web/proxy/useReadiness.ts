@@ -28,7 +28,7 @@ export const useReadiness = (occasion: unknown): ProxyState | undefined => {
     let isStopped = false
     let last = new AbortController()
     const look = async () => {
-      // A look without an answer until the next one has failed.
+      // A check that is still unanswered when the next one begins has failed.
       last.abort()
       if (document.hidden) return
       last = new AbortController()

@@ -42,9 +42,9 @@ interface TextFieldProps extends FieldProps {
   readonly inputMode?: "text" | "numeric" | "decimal"
   readonly required?: boolean
   readonly spellcheck?: boolean
-  /** Height in lines, if there may be several. */
+  /** Height in lines, if the text may have several. */
   readonly rows?: number
-  /** Whether it has a mistake. Default: whether one is shown. */
+  /** Whether the field has a mistake. Default: whether one is shown. */
   readonly isWrong?: boolean
 }
 
@@ -81,7 +81,7 @@ interface SelectFieldProps<Value extends string> extends FieldProps {
   readonly value: Value
   readonly options: ReadonlyArray<readonly [value: Value, text: string]>
   readonly onChange: (value: Value) => void
-  /** Whether it is only as wide as its longest option. */
+  /** Whether the field is only as wide as its longest option. */
   readonly short?: boolean
 }
 

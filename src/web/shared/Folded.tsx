@@ -1,6 +1,6 @@
 import { excerpt } from "./format.ts"
 
-/** Length of what a folded text shows, in characters. */
+/** Length of the visible part of a folded text, in characters. */
 const EXCERPT = 300
 
 /** A text as it was written, folded if long. */

@@ -12,7 +12,7 @@ export const useCursors = () => {
   }
 }
 
-/** Unusable buttons stay focusable, so that the last page does not lose the focus. */
+/** Unusable buttons stay focusable, so that the focus is not lost on the last page. */
 const Step = ({ children, onStep }: { readonly children: string; readonly onStep: (() => void) | undefined }) => (
   <button type="button" aria-disabled={onStep === undefined} onClick={onStep}>
     {children}

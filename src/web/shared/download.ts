@@ -5,6 +5,6 @@ export const download = (name: string, text: string): void => {
   link.href = url
   link.download = name
   link.click()
-  // Later, because the browser may not have started to read it.
+  // Revoked later, because the browser may not have started to read it.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -15,7 +15,7 @@ export const ModeChoice = ({
   readonly value: Mode
   readonly onChange: (mode: Mode) => void
 }) => {
-  // An agent's own mode stays a choice after another was chosen.
+  // An agent's own mode remains a choice after another was chosen.
   const [first] = useState(value)
   return (
     <fieldset class="field">

@@ -25,7 +25,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   })
   const typical = useTypicalCost(fields.mode, fields.effort, agent.id)
   const { busy, failure, run } = useAction()
-  // Sent again after a lost answer, a task reuses its idempotency key, so no second job is created.
+  // If a task is sent again after a lost answer, it reuses its idempotency key, so no second job is created.
   const attempt = useRef<{ readonly body: string; readonly idempotencyKey: string }>(null)
 
   const { form, mistakes, submit } = useForm(

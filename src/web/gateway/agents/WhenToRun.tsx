@@ -5,7 +5,7 @@ import type { TaskFields } from "./forms.ts"
 
 type Fields = Pick<TaskFields, "priority" | "concurrency">
 
-/** Fields of a task's priority, of which `high` is for managers, and of its concurrency key. */
+/** Fields of a task's priority (`high` is for managers) and of its concurrency key. */
 export const WhenToRun = ({
   fields: { concurrency, priority },
   mistake,

@@ -127,7 +127,7 @@ export const checkTask = (fields: TaskFields): Checked<ExecuteRequest, TaskField
   }
 }
 
-/** The request that repeats a job. `high` is for those that may change agents. */
+/** The request that repeats a job. Only callers who may change agents may use priority `high`. */
 export const requestOf = (job: Job, { changes }: { readonly changes: boolean }): ExecuteRequest => ({
   mode: job.mode,
   options: job.options,

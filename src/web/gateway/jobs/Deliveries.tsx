@@ -6,7 +6,7 @@ import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
 import { Badge, type BadgeStyle } from "./badges.tsx"
 
-/** Receivers answer late, and are asked again after failures. */
+/** Receivers answer late, and failed deliveries are repeated. */
 const EVERY_MS = 5000
 
 const STATES = {

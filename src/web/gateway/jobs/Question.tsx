@@ -12,7 +12,7 @@ import type { JobUpdate } from "./jobState.ts"
 type OpenQuestion = NonNullable<Job["question"]>
 type AnswerField = NonNullable<ReturnType<typeof fieldsOf>>[number]
 
-/** An answer to begin with: the required members, empty. */
+/** Initial answer: the required members, empty. */
 const draftOf = ({ answer_schema: { required } }: OpenQuestion): string =>
   JSON.stringify(
     Object.fromEntries((Array.isArray(required) ? required : []).map((name) => [name, null])),

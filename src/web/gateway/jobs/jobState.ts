@@ -11,7 +11,10 @@ export interface ShownJob {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** `following`: a new event stream begins, from the first step. `read_after_end`: read since, so it may be resumed. */
+/**
+ * `following`: a new event stream begins, from the first step. `read_after_end`: read since the stream ended, so the
+ * job may have been resumed.
+ */
 export type JobUpdate =
   | { readonly type: "read" | "read_after_end"; readonly job: Job }
   | { readonly type: "following" }
@@ -29,7 +32,7 @@ export const applyUpdate = (state: ShownJob | undefined, update: JobUpdate): Sho
     case "tool_call":
       return state === undefined ? undefined : { ...state, begun: [...state.begun, update.call] }
     case "tool_result":
-      // The finished step, which follows, has it too.
+      // The finished step, which comes later, contains the text too.
       return state
     case "delta": {
       if (state === undefined) return undefined

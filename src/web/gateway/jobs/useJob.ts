@@ -19,14 +19,14 @@ interface FollowedJob {
   readonly hear: (update: JobUpdate) => void
 }
 
-/** The job that is shown. A read that began before it came is dropped, because answers may arrive in another order. */
+/** The job that is shown. Drops reads that began before it arrived, because answers may arrive in another order. */
 const useShownJob = () => {
   const [state, dispatch] = useReducer(applyUpdate, undefined)
   const order = useRef({ begun: 0, shown: 0 })
   /** Returns the place of a read that begins now. */
   const begin = () => ++order.current.begun
   const hear = (update: JobUpdate, place = begin()) => {
-    // Nothing follows a final state, so it is shown whenever it comes.
+    // A final state is shown whenever it arrives, because nothing follows it.
     if ("job" in update && TRANSITIONS[update.job.status].length > 0) {
       if (place < order.current.shown) return
       order.current.shown = place

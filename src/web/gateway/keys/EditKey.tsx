@@ -5,7 +5,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { KeyForm } from "./KeyForm.tsx"
 import { checkChange, fieldsOf } from "./keyForm.ts"
 
-/** Changes a key. `onClose` gets whether that was done. */
+/** Changes a key. `onClose` gets whether the key was changed. */
 export const EditKey = ({
   item,
   onClose,

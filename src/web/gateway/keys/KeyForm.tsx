@@ -58,7 +58,7 @@ const TEXTS = [
   { name: "days", label: "Days until it expires (optional)", hint: "", mode: "numeric", limits: false },
 ] as const
 
-/** Administrators alone may give the role `admin`. */
+/** Only administrators may give the role `admin`. */
 const RoleField = ({ onChange, role }: { readonly role: Role; readonly onChange: (role: Role) => void }) => {
   const { owner } = useSession()
   return (

@@ -24,7 +24,7 @@ export const NewKey = ({ onClose, onCreated }: NewKeyProps) => {
           save={async (settings) => {
             const created = await gateway.keys.create(settings)
             announce(`The key of ${created.name} was created. It is shown once.`)
-            // First, so that the focus is back on the button that opened the form.
+            // Closes first, so that the focus returns to the button that opened the form.
             close()
             showKey(created)
             onCreated()

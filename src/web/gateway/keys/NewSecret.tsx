@@ -2,7 +2,7 @@ import type { NewKey } from "../../../client/gateway/GatewayKeys.ts"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { Dialog } from "../Dialog.tsx"
 
-/** Shows a new key's secret, which only this dialog has, until it is stored. */
+/** Shows a new key's secret until the user has stored it. No other place has the secret. */
 export const NewSecret = ({ created, onDone }: { readonly created: NewKey; readonly onDone: () => void }) => (
   <Dialog title={`The key of ${created.name}`} stays onClose={onDone}>
     {(close) => (

@@ -3,7 +3,7 @@ import uPlot from "uplot"
 
 const HEIGHT = 260
 const MAX_BAR_PX = 26
-/** Steps between the labels of the columns. */
+/** Possible numbers of columns from one label to the next. */
 const COLUMN_STEPS = [1, 2, 3, 4, 6, 8, 12, 24]
 
 interface ChartSeries {

@@ -55,7 +55,7 @@ const CHOICES = { cost: "Cost", calls: "Calls", latency: "Latency" } as const sa
 
 /** Cost, calls or latency per hour or day: a chart, and all figures as a table. */
 export const OverTime = ({ range, stats }: { readonly stats: RoutingStats; readonly range: Range }) => {
-  // Without a price, no cost is known, and its chart would be empty.
+  // Without prices, no cost is known, and the chart would be empty.
   const first = stats.calls > 0 && stats.calls === stats.unpriced_calls ? "calls" : "cost"
   const [chosen = first, choose] = useState<keyof typeof SUBJECTS>()
   const parts = stats.over_time ?? []

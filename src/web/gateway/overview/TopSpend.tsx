@@ -3,7 +3,7 @@ import { Table } from "../../shared/Table.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { count, shortId } from "../../shared/format.ts"
 
-/** Keys and agents that are listed. */
+/** Maximum number of listed keys and agents. */
 const TOP = 5
 
 const OF = {
