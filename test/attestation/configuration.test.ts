@@ -13,7 +13,7 @@ const OTHER = "https://example.org"
 
 describe("checkConfiguration", () => {
   it("accepts what the policy names", () => assert.strictEqual(check(CONFIGURATION), "verified"))
-  it("accepts each provider that the policy names, also if one of them is absent", () => {
+  it("accepts each provider that the policy names, even if another one is absent", () => {
     const [provider] = CONFIGURATION.providers
     const pins = ["P".repeat(43), "Q".repeat(43)]
     const [known] = ACCEPTED_CONFIGURATION.providers

@@ -19,13 +19,13 @@ describe("Confidential Space", () => {
     assert.strictEqual(claims["hwmodel"], "GCP_AMD_SEV")
     assert.isAbove(until, AT)
   })
-  it("refuses it after its leaf expired", () => {
+  it("refuses a real token after its leaf expired", () => {
     assert.strictEqual(
       codeOf(() => readToken(TOKEN, ROOT, AT + 90 * 86_400)),
       "chain-validity",
     )
   })
-  it("refuses it as evidence: its nonce binds nothing", () => {
+  it("refuses a real token as evidence, because its nonce binds nothing", () => {
     const check = space({ afterwards: () => Buffer.from(TOKEN).toString() })
     const roots = { ...check.roots, confidentialSpace: ROOT }
     const policy = { ...check.policy, expires: AT + 1 }

@@ -87,7 +87,7 @@ describe("verifyAttestation", () => {
       dstack({ measured: [...Object.values(BOOT), eventOf("app", "00"), secondEventOf("app:b", "00")] }),
     )
   })
-  it("verifies what begins a minute from now, because clocks differ", () => {
+  it("verifies documents whose validity begins a minute from now, because clocks differ", () => {
     const from = NOW + 60
     const issued = { issueDate: new Date(from * 1000).toISOString() }
     verifyAttestation(tdx({ tcbInfo: issued, qeIdentity: issued, pck: { from } }))
@@ -99,7 +99,7 @@ describe("verifyAttestation", () => {
     assert.strictEqual(measurement, IMAGE)
     assert.strictEqual(hardware, "GCP_INTEL_TDX")
   })
-  it("verifies image and TCB status that the policy wants, in both forms of the claim", () => {
+  it("verifies the image version and TCB status that the policy requires, in both forms of the claim", () => {
     const accept = { minimum_swversion: "250301", tcb_statuses: ["UpToDate"] }
     verifyAttestation(space({ accept }))
     verifyAttestation(space({ claims: { tdx: [{ gcp_attester_tcb_status: "UpToDate" }] }, accept }))
@@ -129,7 +129,7 @@ describe("proveAttestation", () => {
       },
     }
   }
-  it("fetches the collateral that the evidence needs, and hands it out for keeping", async () => {
+  it("fetches the collateral that the evidence needs, and returns it to be kept", async () => {
     const { collateral, ...check } = tdx()
     const from = source(collateral)
     const proven = await proveAttestation(check, from, () => NOW)
@@ -139,7 +139,7 @@ describe("proveAttestation", () => {
     assert.strictEqual(proven.collateral, collateral)
     assert.strictEqual(proven.verified.measurement, MEASUREMENT.mrtd)
   })
-  it("judges times when the collateral has come, which the vendor may sign on request", async () => {
+  it("checks times when the collateral has arrived, because vendors may sign it on request", async () => {
     const FETCH = 120
     let now = NOW
     const { collateral, ...check } = tdx({ tcbInfo: { issueDate: new Date((NOW + FETCH) * 1000).toISOString() } })

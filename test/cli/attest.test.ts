@@ -68,7 +68,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.live("exits with 1 without evidence mode, and if the chain is not of a pinned root", () =>
+  it.live("exits with 1 without evidence mode, and if the chain does not end in a pinned root", () =>
     Effect.gen(function* () {
       const { machine, proxy } = yield* policySetup
       const plain = yield* startProxy()
@@ -106,7 +106,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.live("makes a policy that says it is trust on first use, and under which chat seals", () =>
+  it.live("makes a policy that says it is trust on first use, and chat seals under it", () =>
     Effect.gen(function* () {
       const { judged, policy, proxy, signer, trust } = yield* policySetup
       assert.include(policy.stderr, "Trust on first use")
@@ -117,7 +117,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.live("lets chat seal nothing under a policy for another proxy, or of another signer", () =>
+  it.live("seals nothing in chat under a policy for another proxy, or of another signer", () =>
     Effect.gen(function* () {
       const { fake, judged, policy, proxy, signer, trust, write } = yield* policySetup
       const other = yield* startProxy()
@@ -140,7 +140,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.live("lets connect end with 1 if the proxy runs other code than the policy accepts", () =>
+  it.live("ends connect with 1 if the proxy runs code that the policy does not accept", () =>
     Effect.gen(function* () {
       const { fake, trust } = yield* policySetup
       const other = yield* provenSetup({}, snpMachine("cd".repeat(48)), fake)
@@ -223,7 +223,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.effect("prints what evidence of this release shows, with the image in the compose file", () =>
+  it.effect("prints the expected evidence of this release, with the image in the compose file", () =>
     Effect.gen(function* () {
       const digest = `sha256:${"ab".repeat(32)}`
       const image = `registry.example.com:5000/team/sealgate@${digest}`

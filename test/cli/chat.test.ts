@@ -113,7 +113,7 @@ describe("the message of a refusal", () => {
 })
 
 describe("sealgate chat, at a terminal", () => {
-  it.live("keeps the conversation and leaves with Ctrl-D", () =>
+  it.live("keeps the conversation, and leaves at Ctrl-D", () =>
     Effect.gen(function* () {
       const { fake, left, sees, types } = yield* chatting()
       fake.script({ text: "Hello Bob." }, { text: "You are Bob." })

@@ -50,7 +50,7 @@ const STREAMS = {
 }
 
 describe("sealgate chat over another API", () => {
-  it.live.each(["messages", "responses"] as const)("asks over %s, and verify proves what was answered", (api) =>
+  it.live.each(["messages", "responses"] as const)("asks over %s, and verify proves the answer", (api) =>
     Effect.gen(function* () {
       const { native, proxy } = yield* nativeSetup()
       native.answer(() => ({ body: STREAMS[api] }))

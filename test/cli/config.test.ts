@@ -105,7 +105,7 @@ describe("settings of every command", () => {
     }),
   )
 
-  it.live("come from a file in the current folder only if --config names it, with a notice otherwise", () =>
+  it.live("come from a file in the current folder only if --config names it; otherwise a notice says so", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const url = yield* answering((response, request) => {
@@ -166,7 +166,7 @@ describe("arguments after --", () => {
     }),
   )
 
-  it("keep their form", () => {
+  it("reach the command unchanged", () => {
     const args = ["client", "--pin", PIN, "--", "cat", "--pin", PIN]
     assert.deepStrictEqual(joinPins(args), ["client", `--pin=${PIN}`, "--", "cat", "--pin", PIN])
   })
@@ -234,7 +234,7 @@ describe("names of settings", () => {
   )
 
   it.effect(
-    "of other programs, empty ones, and what Kubernetes sets for a service called sealgate are passed over",
+    "that belong to other programs, are empty or come from Kubernetes for a service called sealgate are ignored",
     () =>
       Effect.gen(function* () {
         const result = yield* read({
@@ -283,7 +283,7 @@ describe("files of NAME=value lines", () => {
     })
   })
 
-  it("are refused with the numbers of invalid lines", () => {
+  it("are refused with their numbers if lines are invalid", () => {
     const { mistakes } = parseEnvFile(`PORT=1\n${KEY}\nA B=1\n=1\nC="x\nD='x'y\n`)
     assert.deepStrictEqual(
       mistakes.map((mistake) => mistake.slice(0, 7)),
@@ -311,7 +311,7 @@ describe("a value of a setting", () => {
 })
 
 describe("names in a file", () => {
-  it("are refused if they are close to a setting, or are its start", () => {
+  it("are refused if they are close to a setting, or its beginning", () => {
     for (const [typed, meant] of [
       ["JWT_SECERT", "JWT_SECRET"],
       ["ALOWED_HOSTS", "ALLOWED_HOSTS"],
@@ -332,7 +332,7 @@ describe("names in a file", () => {
     }
   })
 
-  it("are ignored if they may be another program's", () => {
+  it("are ignored if they may belong to another program", () => {
     const names =
       "HOME PATH SECRET TAG VERSION API_KEY PGHOST PGPORT SSL_CERT_FILE NODE_ENV http_proxy https_proxy no_proxy " +
       "GROQ_API_KEY OPENAI_API_KEY POSTGRES_PASSWORD OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_HEADERS OTEL_LOG_LEVEL " +
@@ -349,7 +349,7 @@ describe("names in a file", () => {
     )
   })
 
-  it("suggests the name for one letter missing, added, wrong or swapped, and never for another word", () => {
+  it("suggests the name if one letter is missing, added, wrong or swapped, but not for another word", () => {
     const names = [...VARIABLES]
     for (const name of names.filter(({ length }) => length > 6)) {
       for (const typed of [

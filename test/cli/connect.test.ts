@@ -19,7 +19,7 @@ const PIN = "A".repeat(43)
 const NO_KEY = ConfigProvider.fromEnvRecord({ ATTESTATION_KEY_FILE: "/nowhere/key.pem" })
 
 describe("sealgate connect", () => {
-  it.live("exits with 2 unless trust and remote listening were requested", () =>
+  it.live("exits with 2 unless the arguments allow trust on first use and listening beyond this machine", () =>
     Effect.gen(function* () {
       const proxy = ["--proxy", "http://127.0.0.1:9"]
       const cases: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string]> = [
@@ -52,7 +52,7 @@ describe("sealgate connect", () => {
     }),
   )
 
-  it.live("answers with what to do once the file of the credential is gone, and sends nothing", () =>
+  it.live("answers with a remedy once the file of the credential is gone, and sends nothing", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const file = join(yield* temporaryFolder, "credential.txt")

@@ -235,7 +235,7 @@ describe("sealgate doctor", () => {
     }),
   )
 
-  it.live("describes an answer in place of a session offer and of the readiness", () =>
+  it.live("describes a wrong answer in place of a session offer or the readiness", () =>
     Effect.gen(function* () {
       const url = yield* answering((response, { url = "" }) => {
         if (url === "/health") return response.end('{"software":"sealgate/0"}')
@@ -248,7 +248,7 @@ describe("sealgate doctor", () => {
     }),
   )
 
-  it.live("tells a gateway, a connector and an operator's listener from a proxy", () =>
+  it.live("distinguishes a gateway, a connector and an operator's listener from a proxy", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const { kid, operatorUrl, url } = yield* startProxy()
@@ -317,7 +317,7 @@ describe("sealgate doctor --call", () => {
     }),
   )
 
-  it.live("calls each provider once, and none if the list names more than a proxy has", () =>
+  it.live("calls each provider once, but none if the list has more than a proxy can have", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       const listing = (ownerOf: (i: number) => string) =>

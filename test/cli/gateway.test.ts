@@ -130,7 +130,7 @@ describe("commands for a gateway", () => {
     }),
   )
 
-  it.live("pass on the schema of an output, and say what is wrong with its file", () =>
+  it.live("pass on the schema of an output, and name the mistake in its file", () =>
     Effect.gen(function* () {
       const { as, url } = yield* gateway
       const token = yield* tokenFor("frank")

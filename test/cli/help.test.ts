@@ -143,7 +143,7 @@ describe("mistakes", () => {
     [["jobs", "--limit", "1000"], '--limit cannot be "1000": expected a value between 1 and 100.', "jobs --help"],
   ]
 
-  it.live("are printed in few lines on standard error, with the error and where to read more", () =>
+  it.live("are printed on standard error in few lines: the mistake, and where to read more", () =>
     Effect.gen(function* () {
       for (const [args, says, more] of CASES) {
         const { code, stderr, stdout } = yield* run(sealgate, args)

@@ -25,7 +25,7 @@ const ended = Effect.fnUntraced(function* (signal: NodeJS.Signals, command: (url
   return { code: yield* Effect.promise(() => running.exit), stderr: running.stderr }
 }, Effect.scoped)
 
-describe("a command that a signal ends before it is done", () => {
+describe("a command that a signal stops before its end", () => {
   it.live("exits with 130 for every command and signal", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "receipt.json")
@@ -56,7 +56,7 @@ describe("a command that a signal ends before it is done", () => {
   )
 })
 
-describe("a server that Ctrl-C ends", () => {
+describe("a server that Ctrl-C stops", () => {
   it.live("exits with 0 for every server", () =>
     Effect.gen(function* () {
       const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json" }

@@ -35,7 +35,7 @@ type Members = Readonly<Record<string, unknown>>
 const parse = (text: string): Members => JSON.parse(text) as Members
 
 describe("commands for keys", () => {
-  it.live("create a key whose secret is alone on standard output, list, change and revoke it", () =>
+  it.live("create a key whose secret is alone on standard output, and list, change and revoke it", () =>
     Effect.gen(function* () {
       const { as, boss } = yield* start
       assert.include((yield* boss(keysCommand)).stdout, "No keys yet")

@@ -40,7 +40,7 @@ const started = Effect.fnUntraced(function* (args: ReadonlyArray<string>, stdout
 })
 
 describe("the output of a command", () => {
-  it.live("reaches a slow reader whole", () =>
+  it.live("reaches a slow reader completely", () =>
     Effect.gen(function* () {
       const { child, exit } = yield* started([])
       const read = yield* Effect.promise(() => text(child.stdout ?? Readable.from([])))

@@ -20,7 +20,7 @@ const exitOf = (running: Running) => Effect.promise(() => running.exit)
 
 describe("a program that runs until a signal", () => {
   it.live(
-    "treats an immediate repeat of a signal as one, because npm forwards what the terminal sends to every process",
+    "treats an immediate repetition of a signal as one, because npm forwards what the terminal sends to every process",
     () =>
       Effect.gen(function* () {
         const running = yield* started("300", "again")
@@ -39,7 +39,7 @@ describe("a program that runs until a signal", () => {
     }),
   )
 
-  it.live("ends at once at another signal, and at the same one some time later", () =>
+  it.live("ends at once at another signal, or at the same signal some time later", () =>
     Effect.gen(function* () {
       const other = yield* started("never")
       other.kill("SIGTERM")

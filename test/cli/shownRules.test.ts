@@ -12,7 +12,7 @@ const OVERRIDING = { ...CONTAINER, env_override: { LOG_LEVEL: "debug", PORT: "30
 
 const json = (value: unknown) => utf8(JSON.stringify(value))
 
-it("shownRules accepts the variables that an operator set if a person names them, and says how", () => {
+it("shownRules accepts an operator's variables only if a person names them, and says how", () => {
   const { evidence } = space({ claims: { submods: { ...SUBMODS, container: OVERRIDING } } })
   const configuration = json({
     software: "sealgate 1",

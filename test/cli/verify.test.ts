@@ -118,7 +118,7 @@ describe("sealgate verify", () => {
     }),
   )
 
-  it.live("verifies what `onVerified` of a sealed fetch was called with, written as JSON", () =>
+  it.live("verifies the argument of `onVerified` of a sealed fetch, written as JSON", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const folder = yield* temporaryFolder

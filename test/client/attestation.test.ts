@@ -55,7 +55,7 @@ describe("a client with a policy", () => {
     ["configuration-differs", { configuration: HASH }],
     ["evidence-expired", { validUntil: 1 }],
   ] as const) {
-    it.live(`sends no prompt if the policy proved something else than the session: ${reason}`, () =>
+    it.live(`sends no prompt if the policy proved another fact than the session: ${reason}`, () =>
       Effect.gen(function* () {
         const proxy = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
         const wire = yield* makeRelay(proxy.port)

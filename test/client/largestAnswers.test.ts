@@ -20,7 +20,7 @@ describe("the largest answer that a proxy passes on", () => {
     assert.isAtMost(body, MAX_BODY_BYTES)
   })
 
-  it("is read as one event of a stream, however large a provider's event may be", () => {
+  it("is read as one event of a stream, even if a provider's event is as large", () => {
     assert.isAtMost(sealedLength(3 * LIMITS.eventChars) + ENVELOPE, MAX_EVENT_LENGTH)
   })
 

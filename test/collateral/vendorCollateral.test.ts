@@ -185,7 +185,7 @@ describe("vendorCollateral", () => {
     })
   }
 
-  it("lets a machine prove itself whose host kept the VCEK of older firmware", async () => {
+  it("proves a machine whose host kept the VCEK of older firmware", async () => {
     const updated = snp()
     const outdated = snp({ leaf: { extensions: leafExtensions("Genoa", "vcek", { ...TCB, microcode: 208 }) } })
     const evidence = { ...updated.evidence, collateral: tableOf("vcek", amdOf(outdated).chain[0]) }
@@ -402,7 +402,7 @@ describe("vendorCollateral after its first answers", () => {
     ["AMD", snp(), answersOf],
     ["Intel", tdx(), pcsAnswersOf],
   ] as const) {
-    it(`hands out no revocation list of ${vendor} that was fetched more than a day ago`, async () => {
+    it(`returns no revocation list of ${vendor} that was fetched more than a day ago`, async () => {
       let now = 1e12
       const { prove, turn } = turning(answers(check), () => now)
       assert.strictEqual(await prove(check), "verified")
@@ -416,7 +416,7 @@ describe("vendorCollateral after its first answers", () => {
     })
   }
 
-  it("hands out a revocation list beyond its next update, which verifiers refuse", async () => {
+  it("returns a revocation list after its next update, which verifiers refuse", async () => {
     const check = snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) })
     const { prove, turn } = turning(answersOf(check))
     assert.strictEqual(await prove(check), "verified")
@@ -432,7 +432,7 @@ describe("vendorCollateral after its first answers", () => {
     assert.strictEqual(await prove(check, NOW + 3600), "verified")
   })
 
-  it("hands out nothing to a caller that stopped", async () => {
+  it("returns nothing to a caller that stopped", async () => {
     const source = vendorCollateral(async (url, { signal }) => {
       signal.throwIfAborted()
       return intel[url]?.() ?? down()

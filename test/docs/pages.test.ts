@@ -45,7 +45,7 @@ describe("every page of the documentation", () => {
   })
 
   for (const path of globSync("docs/{explanation,how-to,reference}/*.md")) {
-    it(`${path} states in its first lines what its reader can do afterwards`, () => {
+    it(`${path} says in its first lines what its reader can do afterwards`, () => {
       const [, , first = ""] = (pages.get(path) ?? "").split("\n")
       assert.match(first, /^After this page you (can|know) /)
     })

@@ -34,14 +34,16 @@ describe("the evaluation", () => {
     }),
   )
 
-  it.effect("finds a plain vote of simulated models wrong and sure more often, the same in every run", () =>
-    Effect.gen(function* () {
-      const run = evaluate(simulated(150), [plainVote(3), modeAt("verified", { effort: "medium" })])
-      const [vote, verified] = yield* run
-      if (vote === undefined || verified === undefined) return assert.fail("two strategies")
-      assert.isAtMost(verified.wrongAndSure, vote.wrongAndSure)
-      assert.deepStrictEqual(yield* run, [vote, verified])
-    }),
+  it.effect(
+    "finds a simple vote of simulated models wrong and confident more often, with the same result in every run",
+    () =>
+      Effect.gen(function* () {
+        const run = evaluate(simulated(150), [plainVote(3), modeAt("verified", { effort: "medium" })])
+        const [vote, verified] = yield* run
+        if (vote === undefined || verified === undefined) return assert.fail("two strategies")
+        assert.isAtMost(verified.wrongAndSure, vote.wrongAndSure)
+        assert.deepStrictEqual(yield* run, [vote, verified])
+      }),
   )
 
   it("simulates models that err as the table says", () => {
@@ -67,7 +69,7 @@ describe("the evaluation", () => {
     assert.deepStrictEqual(interval(0, 0), [0, 1])
   })
 
-  it("takes a judge's sureness of its verdict from the confidence in the answer", () => {
+  it("derives a judge's confidence in its verdict from the confidence in the answer", () => {
     const judged = (verdict: AdversarialResult["verdict"], confidence: number | null) =>
       judgedIn(
         {
@@ -144,7 +146,7 @@ describe("the evaluation", () => {
     }).pipe(Effect.scoped, Effect.provide(layerLocalTools)),
   )
 
-  it.live("measures a live model with a calculator beside the same model without", () =>
+  it.live("measures a live model with and without a calculator", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       // The scripted model multiplies only with the calculator.

@@ -63,7 +63,7 @@ describe("assets", () => {
     }),
   )
 
-  it.live("have a restrictive content security policy, each of them", () =>
+  it.live("each have a restrictive content security policy", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       for (const path of PATHS) {

@@ -136,7 +136,7 @@ describe("an event stream", () => {
   )
 })
 
-it.live("a sealed stream that nobody reads takes limited memory, and is cut together with its provider call", () =>
+it.live("a sealed stream that nobody reads takes limited memory, and is cut off with its provider call", () =>
   Effect.gen(function* () {
     let produced = 0
     const released = yield* Deferred.make<void>()

@@ -189,7 +189,7 @@ it.live("an init request has a fixed size limit, regardless of the server's", ()
   }),
 )
 
-it.live("a body and a head are accepted up to exactly their limits", () =>
+it.live("a body and a head are accepted exactly up to their limits", () =>
   Effect.gen(function* () {
     const largest = 4096
     const proxy = yield* startProxy({ settings: { maxRequestBytes: largest, maxBodyMemory: largest } })

@@ -66,7 +66,7 @@ const chunk = {
   choices: [{ index: 0, delta: { content: "x".repeat(16_384) }, finish_reason: null }],
 }
 
-it.live("a reader that is too slow on average is cut, a fast one is not", () =>
+it.live("a reader that is too slow on average is cut off, a fast one is not", () =>
   Effect.gen(function* () {
     const started: Array<Deferred.Deferred<void>> = []
     const endless = Stream.unwrap(

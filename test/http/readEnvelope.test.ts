@@ -74,7 +74,7 @@ const names = (count: number, length: number, filling = "x") =>
 const GOOD = { session_id: text(16), enc: text(32), ciphertext: text(1040) }
 
 describe("an envelope", () => {
-  it.effect.prop("is read as by the schema, with any content", [Body], ([{ after, before, members }]) =>
+  it.effect.prop("is read as the schema reads it, with any content", [Body], ([{ after, before, members }]) =>
     Effect.sync(() => {
       const inner = members.map(
         ({ after, before, name, value }) => `${before}"${name}"${after}:${before}${value}${after}`,
@@ -131,7 +131,7 @@ describe("an envelope", () => {
       }),
   )
 
-  it("is read no matter where a text is cut off", () => {
+  it("is read correctly wherever a text is cut off", () => {
     const whole = JSON.stringify(GOOD)
     for (let end = 0; end < whole.length; end++) assert.isUndefined(read(whole.slice(0, end)))
     assert.deepStrictEqual(read(whole), GOOD)

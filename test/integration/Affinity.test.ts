@@ -95,7 +95,7 @@ const conversing = Effect.fnUntraced(function* ({ api, base, body, spoken }: Tal
   return { first, conversations, takeTurns, counted }
 })
 
-describe.each(TALKS)("turns of conversations side by side ($api)", (talk) => {
+describe.each(TALKS)("turns of concurrent conversations ($api)", (talk) => {
   it.live.each([false, true])("always hit the prompt cache (streamed: %s)", (streamed) =>
     Effect.gen(function* () {
       const { conversations, counted, takeTurns } = yield* conversing(talk, streamed)

@@ -44,7 +44,7 @@ const problemOf = async (promise: Promise<unknown>) => {
 const REFUSED = { code: "unauthorized", status: 401, sealed: true, mayHaveBeenServed: false }
 
 describe("a proxy that knows its callers", () => {
-  it.live("serves only them, and calls no provider for others", () =>
+  it.live("serves only callers that it knows, and calls no provider for others", () =>
     Effect.gen(function* () {
       const { fake, proxy, wire } = yield* sealedSetup({ callerKeysFile: yield* keysFile })
       fake.always({ text: "hello" })

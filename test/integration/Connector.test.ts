@@ -90,7 +90,7 @@ describe.skipIf(!havePython)("a Python program", () => {
     }),
   )
 
-  it.live("learns why a stream broke, and cannot take the part for the whole", () =>
+  it.live("learns why a stream broke, and cannot mistake the part for the whole", () =>
     Effect.gen(function* () {
       const { ask, fake } = yield* setup({ failover: true })
       fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
@@ -216,7 +216,7 @@ describe("the connector", () => {
     }),
   )
 
-  it.live("takes compressed requests, as Codex signed in with ChatGPT sends them, up to the limit of bodies", () =>
+  it.live("takes compressed requests, as Codex sends them when signed in with ChatGPT, up to the limit of bodies", () =>
     Effect.gen(function* () {
       const { connector, fake } = yield* setup()
       const send = (coding: string, body: Uint8Array<ArrayBuffer>) =>

@@ -289,21 +289,24 @@ describe("evidence mode refuses to start", () => {
     it.effect(what, () => Effect.map(reasons("tsm", facts), (message) => assert.match(message, expected)))
   }
 
-  it.effect("but with what images of Node and Kubernetes set, and an extra authority, which evidence shows", () => {
-    const env = {
-      NODE_VERSION: "26.0.0",
-      NODE_ENV: "production",
-      NODE_EXTRA_CA_CERTS: "/ca.pem",
-      NODE_OPTIONS: "",
-      NODE_NAME: "node-1",
-      NODE_EXPORTER_SERVICE_HOST: "10.0.0.1",
-      NODE_EXPORTER_SERVICE_PORT_METRICS: "9100",
-      NODE_EXPORTER_PORT_9100_TCP: "tcp://10.0.0.1:9100",
-    }
-    return mustBeMeasured("tsm", { ...MEASURED, env }).pipe(
-      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
-    )
-  })
+  it.effect(
+    "except with variables of Node's images and Kubernetes, and with an extra authority that the evidence shows",
+    () => {
+      const env = {
+        NODE_VERSION: "26.0.0",
+        NODE_ENV: "production",
+        NODE_EXTRA_CA_CERTS: "/ca.pem",
+        NODE_OPTIONS: "",
+        NODE_NAME: "node-1",
+        NODE_EXPORTER_SERVICE_HOST: "10.0.0.1",
+        NODE_EXPORTER_SERVICE_PORT_METRICS: "9100",
+        NODE_EXPORTER_PORT_9100_TCP: "tcp://10.0.0.1:9100",
+      }
+      return mustBeMeasured("tsm", { ...MEASURED, env }).pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
+      )
+    },
+  )
 
   it.effect("with a secret in the environment of Confidential Space", () => {
     const env = {
@@ -324,14 +327,14 @@ describe("evidence mode refuses to start", () => {
     })
   })
 
-  it.effect("but not for settings in it that are no secrets", () => {
+  it.effect("except for settings there that are no secrets", () => {
     const env = { PROVIDER1_BASE_URL: "https://llm.example/v1", OPENAI_MODEL: "gpt", LOG_LEVEL: "debug", PORT: "3001" }
     return mustBeMeasured("confidential-space", { ...MEASURED, env }).pipe(
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
     )
   })
 
-  it.effect("with a file of providers that may change", () =>
+  it.effect("with a file of providers, which may change", () =>
     Effect.map(reasons("tsm", MEASURED, { PROVIDERS_FILE: "/providers.json" }), (message) =>
       assert.match(message, /PROVIDERS_FILE: can change while the proxy runs/),
     ),

@@ -107,7 +107,7 @@ describeDatabases("the gateway", (database) => {
       })
     }))
 
-  it.live("answers a poll in time if the job does not end, and at once when it ends", () =>
+  it.live("answers a poll in time if the job does not end, and at once if it ends", () =>
     Effect.gen(function* () {
       const { agent, api, upstream } = yield* gatedFor("1s")
       const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
@@ -201,7 +201,7 @@ describeDatabases("the gateway", (database) => {
       assert.deepStrictEqual([perHour[0]?.from, perHour.at(-1)?.to], [hourly.from, hourly.to])
     }))
 
-  test("lets a token do what the known roles in its claim may, and nothing if there are none", (gateway) =>
+  test("lets a token do what the known roles in its claim allow, and nothing without a known role", (gateway) =>
     Effect.gen(function* () {
       // Signed by hand, because our command leaves out an empty claim.
       const statusOf = Effect.fnUntraced(function* (method: string, path: string, roles?: unknown) {
@@ -291,7 +291,7 @@ describeDatabases("the gateway", (database) => {
     }),
   )
 
-  it.live("answers polls and ends streams at shutdown, so that callers turn to another gateway", () =>
+  it.live("answers polls and ends streams at shutdown, so that callers can turn to another gateway", () =>
     Effect.gen(function* () {
       // Once it is over, the job would be queued again.
       const { agent, api, gateway, upstream } = yield* gatedFor("1m")

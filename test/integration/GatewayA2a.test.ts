@@ -234,7 +234,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("takes a repeated answer once: the next question stays open", () =>
+  it.live("takes a repeated answer once, so that the next question stays open", () =>
     Effect.gen(function* () {
       const { client, fake, gateway, token } = yield* withFake
       fake.script(ASKS, ASKS, { text: "Oslo is north." })
@@ -262,7 +262,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("takes an answer that names its question for no other", () =>
+  it.live("takes an answer that names its question for that question only", () =>
     Effect.gen(function* () {
       const { client, fake } = yield* withFake
       fake.script(ASKS, ASKS, { text: "Oslo is north." })
@@ -428,7 +428,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("takes no answer that comes with one push configuration too many", () =>
+  it.live("does not take an answer that comes with one push configuration too many", () =>
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
       const { client, fake } = yield* withFake
@@ -446,7 +446,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("pushes to no private address, for no task of others, and to at most 8 receivers a task", () =>
+  it.live("pushes to no private address, for no task of others, and to at most 8 receivers per task", () =>
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
       const gate = yield* gatedUpstream
@@ -532,7 +532,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("takes the version from the header, else the query, and disregards its patch", () =>
+  it.live("takes the version from the header, or else the query, and ignores its patch", () =>
     Effect.gen(function* () {
       const { agent, gateway, token } = yield* setup()
       const path = `/a2a/${agent}`
@@ -735,7 +735,7 @@ describeDatabases("agents over A2A", (database) => {
     )
   }
 
-  it.live("answers a waiting message with the task as it is when the gateway stops", () =>
+  it.live("answers a waiting message with the task's present state when the gateway stops", () =>
     Effect.gen(function* () {
       const gate = yield* gatedUpstream
       const made = yield* setup(gate.layer)
@@ -749,7 +749,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("names its address as the client called it, before all proxies", () =>
+  it.live("gives its address as the client called it, in front of all proxies", () =>
     Effect.gen(function* () {
       const { agent, gateway, token } = yield* setup()
       for (const [forwarded, scheme] of [
@@ -769,7 +769,7 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
-  it.live("counts waiting requests, and starts no job that it cannot wait for", () =>
+  it.live("counts waiting requests, and starts no job if its end cannot be awaited", () =>
     Effect.gen(function* () {
       const gate = yield* gatedUpstream
       const { agent, client, gateway, token } = yield* setup(gate.layer, { MAX_WAITING_PER_TENANT: "1" })

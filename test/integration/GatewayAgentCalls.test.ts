@@ -50,7 +50,7 @@ describeDatabases("agents as models", (database) => {
     }),
   )
 
-  it.live("take members that are null as absent", () =>
+  it.live("treat members that are null as absent", () =>
     Effect.gen(function* () {
       const { boss, fake, gateway, makeKey } = yield* startCalls(database)
       fake.always({ text: '{"answer":"Yes.","final":"Yes.","confidence":0.9}' })

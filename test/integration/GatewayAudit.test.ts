@@ -83,7 +83,7 @@ describeDatabases("the audit trail", (database) => {
     }),
   )
 
-  it.live("has every change of callers who hang up", () =>
+  it.live("has the changes of callers who disconnect", () =>
     Effect.gen(function* () {
       const { actions, ask, gateway, token } = yield* start
       const agent = idOf(yield* ask("POST", "agents", { name: "a" }))

@@ -124,7 +124,7 @@ describeDatabases("a budget under concurrent calls", (database) => {
     }),
   )
 
-  it.live("ends with the calls under way if a provider bills more than it was allowed", () =>
+  it.live("ends with the calls in flight if a provider bills more than it was allowed", () =>
     Effect.gen(function* () {
       const { fake, makeKey } = yield* start(database)
       const { client, entered, use } = yield* makeKey()

@@ -23,7 +23,7 @@ const start = Effect.fnUntraced(function* (
 })
 
 describeDatabases("kept answers", (database) => {
-  it.live("cost nothing: not their budget, and in the ledger they save what the answer had cost", () =>
+  it.live("cost nothing: their budget stays the same, and the ledger counts their earlier cost as saved", () =>
     Effect.gen(function* () {
       const { boss, chat, fake, gateway, makeKey, stats } = yield* start(database)
       fake.script({ text: "Hello", usage: { input: 9, output: 2 } })
@@ -56,7 +56,7 @@ describeDatabases("kept answers", (database) => {
     }),
   )
 
-  it.live("are never answers that were cut short", () =>
+  it.live("never include answers that were cut short", () =>
     Effect.gen(function* () {
       const { chat, fake, gateway, makeKey } = yield* start(database)
       const key = yield* makeKey()
@@ -87,7 +87,7 @@ describeDatabases("kept answers", (database) => {
     }),
   )
 
-  it.live("are not of failures, and not for no-store or no-cache", () =>
+  it.live("exclude failures, and calls with no-store or no-cache", () =>
     Effect.gen(function* () {
       const { chat, fake, makeKey } = yield* start(database)
       const key = yield* makeKey()
@@ -101,7 +101,7 @@ describeDatabases("kept answers", (database) => {
     }),
   )
 
-  it.live("are for callers who may ask: not with another policy or beyond the rate limit", () =>
+  it.live("go only to callers who may ask: not with another policy or beyond the rate limit", () =>
     Effect.gen(function* () {
       const { boss, chat, fake, gateway, makeKey } = yield* start(database, { ...CACHE, RATE_LIMIT_EXECUTE: "4" })
       const made = yield* call(gateway, "POST", "/api/v1/keys", { token: boss, body: { name: "k", roles: ["run"] } })
@@ -118,7 +118,7 @@ describeDatabases("kept answers", (database) => {
     }),
   )
 
-  it.live("are not for revoked keys", () =>
+  it.live("are not given to revoked keys", () =>
     Effect.gen(function* () {
       const { boss, chat, gateway } = yield* start(database)
       const made = yield* call(gateway, "POST", "/api/v1/keys", { token: boss, body: { name: "k", roles: ["run"] } })

@@ -13,7 +13,7 @@ import { failing } from "../support/promises.ts"
 const total = (max_cost_micro_usd: number) => ({ budgets: [{ per: "total", max_cost_micro_usd }] })
 
 describeDatabases("budgets of calls", (database) => {
-  it.live("let exactly the affordable ones of 30 concurrent calls through, whole or streamed", () =>
+  it.live("let exactly the affordable ones of 30 concurrent calls pass, whole or streamed", () =>
     Effect.gen(function* () {
       const { fake, makeKey, openai, stats } = yield* startCalls(database)
       fake.always({ text: "ok", usage: { input: 10, output: 50 } })
@@ -62,7 +62,7 @@ it.live("a budget that never renews is refused with 402, and one that does with 
   }),
 )
 
-it.live("a call that other calls' reservations leave no room for may be repeated soon, and is not out of quota", () =>
+it.live("a call for which other calls' reservations leave no room may be repeated soon, and is not out of quota", () =>
   Effect.gen(function* () {
     const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
     const key = yield* makeKey({ budgets: [{ per: "month", max_tokens: 100 }] })
@@ -86,7 +86,7 @@ it.live("a call that other calls' reservations leave no room for may be repeated
   }),
 )
 
-it.live("a call without a limit gets the one that was reserved, and a longer one the part that is left", () =>
+it.live("a call without a limit gets the reserved one, and a call with a larger one gets the remaining part", () =>
   Effect.gen(function* () {
     const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
     const { chat } = openai(yield* makeKey(total(1_000_000)))
@@ -358,7 +358,7 @@ it.live("a key with a money budget reaches no target without a price, and sends 
 )
 
 it.live(
-  "a stream that breaks or is hung up on is charged at most what was reserved, and leaves no reservation open",
+  "a stream that breaks or whose caller hangs up is charged at most what was reserved, and leaves no reservation open",
   () =>
     Effect.gen(function* () {
       const { fake, makeKey, openai } = yield* startCalls(sqlite)

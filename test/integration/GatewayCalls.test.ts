@@ -110,7 +110,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("throws its own classes, and says why", () =>
+  it.live("throws its own error classes, with the reason", () =>
     Effect.gen(function* () {
       const { fake, gateway, makeKey, openai } = yield* startCalls(sqlite)
       const client = openai(yield* makeKey())
@@ -140,7 +140,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("is told when to come back if its key has used up its requests", () =>
+  it.live("gets a Retry-After if its key has used up its requests", () =>
     Effect.gen(function* () {
       const { makeKey, openai } = yield* startCalls(sqlite)
       const client = openai(yield* makeKey({ requests_per_minute: 1 }))
@@ -152,7 +152,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("is refused while its tenant has too many calls under way, which others do not feel", () =>
+  it.live("is refused while its tenant has too many calls in flight, which does not affect other tenants", () =>
     Effect.gen(function* () {
       const { boss, fake, gateway, makeKey, openai } = yield* startCalls(sqlite, { MAX_CALLS_PER_TENANT: "2" })
       const client = openai(yield* makeKey())
@@ -177,7 +177,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("is refused while its key has too many calls under way, which other keys do not feel", () =>
+  it.live("is refused while its key has too many calls in flight, which does not affect other keys", () =>
     Effect.gen(function* () {
       const { fake, makeKey, openai } = yield* startCalls(sqlite)
       const [client, other] = [openai(yield* makeKey({ max_calls_in_flight: 1 })), openai(yield* makeKey())]
@@ -196,7 +196,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("is limited per minute with its tenant apart from its address, and gets a Retry-After", () =>
+  it.live("has a limit per minute for its tenant that is separate from its address, and gets a Retry-After", () =>
     Effect.gen(function* () {
       const limits = { RATE_LIMIT_EXECUTE: "1000", RATE_LIMIT_TENANT_EXECUTE: "1" }
       const { makeKey, openai } = yield* startCalls(sqlite, limits)
@@ -287,7 +287,7 @@ describe("Anthropic's SDK", () => {
     }),
   )
 
-  it.live("throws its own classes", () =>
+  it.live("throws its own error classes", () =>
     Effect.gen(function* () {
       const { anthropic, makeKey } = yield* startCalls(sqlite)
       const request = { ...ask("Hi", "nobody"), max_tokens: 50 }
@@ -300,7 +300,7 @@ describe("Anthropic's SDK", () => {
     }),
   )
 
-  it.live("is told of a break in the middle by the API's own event", () =>
+  it.live("is notified of a break midway by the API's own event", () =>
     Effect.gen(function* () {
       const message = claudeMessage()
       const native = yield* startNative(() => ({
@@ -363,7 +363,7 @@ describe("a count of tokens", () => {
 })
 
 describe("the list of models", () => {
-  it.live("has the member that Codex requires, for Codex alone", () =>
+  it.live("has the member that Codex requires, but only for Codex", () =>
     Effect.gen(function* () {
       const { gateway, makeKey } = yield* startCalls(sqlite)
       const token = yield* makeKey()
@@ -378,7 +378,7 @@ describe("the list of models", () => {
     }),
   )
 
-  it.live("is also read model by model, under every name that calls may use", () =>
+  it.live("is also readable model by model, under every name that calls may use", () =>
     Effect.gen(function* () {
       const { gateway, makeKey } = yield* startCalls(
         sqlite,
@@ -474,7 +474,7 @@ describe("a compressed request", () => {
     }),
   )
 
-  it.live("is refused if its coding is unknown, or not what it says", () =>
+  it.live("is refused if its coding is unknown or does not match its content", () =>
     Effect.gen(function* () {
       const { send } = yield* startCoded
       for (const coding of ["lzma", "gzip, zstd"]) {

@@ -44,7 +44,7 @@ describeDatabases("the changes of a tenant", (database) => {
     }),
   )
 
-  it.live("take places of the tenant's waiting requests", () =>
+  it.live("count among the tenant's waiting requests", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { MAX_WAITING_PER_TENANT: "1" })
       const token = yield* tokenFor("alice")

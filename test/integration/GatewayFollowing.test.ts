@@ -188,7 +188,7 @@ describeDatabases("following a job", (database) => {
     }),
   )
 
-  it.live("brings the texts that an own mode has the agent's model write, also filtered ones, and no judge's", () =>
+  it.live("brings the texts that an own mode lets the agent's model write, also filtered ones, and no judge's", () =>
     Effect.gen(function* () {
       const { other, start, token, upstream } = yield* setup
       const { hears, reply } = onceHeard(1, { text: ANSWER, delivery: { gap: GAP } })
@@ -233,7 +233,7 @@ describeDatabases("following a job", (database) => {
     }),
   )
 
-  it.live("refuses ids that are none, and reads on after an id of no step", () =>
+  it.live("refuses invalid ids, and reads on after an id of no step", () =>
     Effect.gen(function* () {
       const { other, start, token, upstream } = yield* setup
       upstream.script({ text: "It is 3." })

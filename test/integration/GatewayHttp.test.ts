@@ -179,7 +179,7 @@ describe("a refusing gateway", () => {
   ]
 
   test(
-    "sends a problem document that says what to do",
+    "sends a problem document with a remedy",
     (gateway, token) =>
       Effect.forEach(
         refused,
@@ -215,7 +215,7 @@ describe("a refusing gateway", () => {
     { MAX_REQUEST_BYTES: "4KiB" },
   )
 
-  test("tells clients of models whose base URL is wrong which one is right", (gateway, token) =>
+  test("names the right base URL to clients of models that use a wrong one", (gateway, token) =>
     Effect.forEach(
       ["/chat/completions", "/api/v1/chat/completions", "/v1/v1/messages", "/v1/chat/completions/chat/completions"],
       Effect.fnUntraced(function* (path) {

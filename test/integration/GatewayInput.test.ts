@@ -48,7 +48,7 @@ describeDatabases("a model that asks a person", (database) => {
     return yield* call(gateway, "POST", `/api/v1/jobs/${id}/input`, { token: yield* tokenFor(subject), body })
   })
 
-  it.live("waits for 23 hours over a restart, longer than its job may run, and goes on with the answer", () =>
+  it.live("waits for 23 hours over a restart, longer than its job may run, and continues with the answer", () =>
     timed((forward) =>
       Effect.gen(function* () {
         const { gateway: first, start, upstream } = yield* setup
@@ -82,7 +82,7 @@ describeDatabases("a model that asks a person", (database) => {
     ),
   )
 
-  it.live("is told at the deadline that nobody answered", () =>
+  it.live("learns at the deadline that nobody answered", () =>
     timed((forward) =>
       Effect.gen(function* () {
         const { gateway, upstream } = yield* setup
@@ -143,7 +143,7 @@ describeDatabases("a model that asks a person", (database) => {
     }),
   )
 
-  it.live("reads what was wrong with its question, and asks nobody", () =>
+  it.live("reads the mistake in its question, and asks nobody", () =>
     Effect.gen(function* () {
       const { gateway, upstream } = yield* setup
       const bad = { ...QUESTION, answer_schema: { type: "object", properties: { a: { pattern: "(a+)+$" } } } }

@@ -151,7 +151,7 @@ const coversAll = (operations: ReadonlyArray<string>, tested: ReadonlyArray<stri
   )
 
 describeDatabases("keys of the gateway", (database) => {
-  it.effect("open to each role what it includes, and nothing above it", () =>
+  it.effect("give each role its own rights and those below it, and no others", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       coversAll(
@@ -285,7 +285,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("find nothing of the agents that the key does not permit, neither in pages nor in their cursors", () =>
+  it.effect("find nothing of agents that the key does not permit, in pages or in their cursors", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const token = yield* tokenFor("boss", { tenant: "acme" })
@@ -338,7 +338,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("resume no job of another key, nor one whose key may not run it any more", () =>
+  it.effect("resume no job of another key, or one that the key may no longer run", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const agent = yield* makeAgent(gateway)
@@ -370,7 +370,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.live("hold back their jobs beyond max_running_jobs, and let them go when it rises", () =>
+  it.live("hold back their jobs beyond max_running_jobs, and release them when it rises", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const agent = yield* makeAgent(gateway)
@@ -479,7 +479,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("and tokens end streams when they expire", () =>
+  it.effect("end streams when they expire, and so do tokens", () =>
     Effect.gen(function* () {
       const { url } = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const token = yield* tokenFor("boss", { ttl: Duration.minutes(1) })
@@ -509,7 +509,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("take nothing of their tenant's rate with requests that their own limits or roles refuse", () =>
+  it.effect("do not use up their tenant's rate with requests that their own limits or roles refuse", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { RATE_LIMIT_TENANT_EXECUTE: "2" })
       const path = `/api/v1/agents/${MISSING}/execute`
@@ -525,7 +525,7 @@ describeDatabases("keys of the gateway", (database) => {
   )
 
   it.effect(
-    "have no limit that they could evade, no budget without one, and no name that the audit trail cannot hold",
+    "have no limit that they could evade, no budget without a limit, and no name that the audit trail cannot store",
     () =>
       Effect.gen(function* () {
         const gateway = yield* startGateway(yield* databaseUrl(database))
@@ -547,7 +547,7 @@ describeDatabases("keys of the gateway", (database) => {
       }),
   )
 
-  it.effect("expire at a time that is the same everywhere", () =>
+  it.effect("expire at the same moment, whatever the time zone", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
@@ -563,7 +563,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("are not made by a token that names no role", () =>
+  it.effect("cannot be made by a token that names no role", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const token = yield* tokenFor("alice", { tenant: "acme" })
@@ -572,7 +572,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("cannot be changed or revoked by managers if they are administrators'", () =>
+  it.effect("of administrators cannot be changed or revoked by managers", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const admin = yield* makeKey(gateway, { roles: ["admin"] })
@@ -613,7 +613,7 @@ describeDatabases("keys of the gateway", (database) => {
   )
 
   if (database.kind === "postgres")
-    it.effect("are refused at once by the gateway that revokes them, and by another one a second later", () =>
+    it.effect("are refused at once by the gateway that revokes them, and within a second by another one", () =>
       Effect.gen(function* () {
         const url = yield* databaseUrl(database)
         const [first, second] = [yield* startGateway(url), yield* startGateway(url)]

@@ -131,7 +131,7 @@ describeDatabases("the ledger", (database) => {
     }),
   )
 
-  it.effect("looks at 2,000 calls for a page of a rare model, and goes on from there", () =>
+  it.effect("reads 2,000 calls for a page of a rare model, and continues from there", () =>
     Effect.gen(function* () {
       const calls = Array.makeBy(2001, (i) => callRecord({ at: START + i, model: i === 0 ? "rare" : "usual" }))
       const { read } = yield* gatewayWith(database, calls)
@@ -182,7 +182,7 @@ describeDatabases("the ledger", (database) => {
     }),
   )
 
-  it.effect("refuses cursors that it did not give out, and names that Postgres cannot compare", () =>
+  it.effect("refuses cursors that it did not issue, and names that Postgres cannot compare", () =>
     Effect.gen(function* () {
       const { read } = yield* gatewayWith(database, [])
       const encoded = ['["a",1]', '[1,"\\u0000"]', '[1,""]'].map((text) => Buffer.from(text).toString("base64url"))

@@ -53,7 +53,7 @@ describeDatabases("an MCP server that is a command of the operator", (database) 
     return { agent, upstream, work, processes }
   })
 
-  it.live("runs with the environment and folder that it is given, and anew for every call", () =>
+  it.live("runs with the given environment and folder, in a new process for every call", () =>
     Effect.gen(function* () {
       const { processes, upstream, work } = yield* setup
       const looks = { toolCalls: [{ name: "lib__look", arguments: {} }] }
@@ -82,7 +82,7 @@ describeDatabases("an MCP server that is a command of the operator", (database) 
     }),
   )
 
-  it.live("is ended if it floods, hangs or crashes, and the model reads why", () =>
+  it.live("is stopped if it floods, hangs or crashes, and the model reads the reason", () =>
     Effect.gen(function* () {
       const { processes, upstream, work } = yield* setup
       for (const [tool, why] of [
@@ -100,7 +100,7 @@ describeDatabases("an MCP server that is a command of the operator", (database) 
     }),
   )
 
-  it.live("fails its job if the operator does not list it, or it does not start", () =>
+  it.live("fails its job if the operator does not list it, or if it does not start", () =>
     Effect.gen(function* () {
       const { agent, work } = yield* setup
       const unlisted = yield* work({ name: "x", command: "bash" })

@@ -22,7 +22,7 @@ describeDatabases("an execution with output_schema", (database) => {
     return { upstream, execute, ended }
   })
 
-  it.live("gives the output beside the answer, after one repair, or a problem that says what does not fit", () =>
+  it.live("gives the output beside the answer, after one repair, or a problem that names what does not fit", () =>
     Effect.gen(function* () {
       const { ended, upstream } = yield* setup
       upstream.script({ text: '{"town":1}' }, { text: '{"city":"Oslo"}' }, { text: "no" }, { text: '{"city":1}' })
@@ -36,7 +36,7 @@ describeDatabases("an execution with output_schema", (database) => {
     }),
   )
 
-  it.live("refuses other modes, and schemas that no answer is checked against", () =>
+  it.live("refuses other modes, and schemas that cannot be checked", () =>
     Effect.gen(function* () {
       const { execute, upstream } = yield* setup
       const other = problemIn(yield* execute({ mode: "verified", options: { output_schema } }))

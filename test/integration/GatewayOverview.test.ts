@@ -96,7 +96,7 @@ describeDatabases("the gateway's overview", (database) => {
       assert.isAtLeast(pages, 10)
     }))
 
-  test("counts jobs and says what they typically cost", ({ alice, fake, mallory }) =>
+  test("counts jobs and reports their typical cost", ({ alice, fake, mallory }) =>
     Effect.promise(async () => {
       assert.deepInclude(await alice.jobs.summary(), { running: 0, completed: 0, typical_costs: [] })
       // Postgres cannot read U+0000 as a part of JSON.

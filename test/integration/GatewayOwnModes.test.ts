@@ -64,7 +64,7 @@ describeDatabases("an own mode", (database) => {
   const until = (gateway: TestGateway, id: string, isSo: (job: Job) => boolean) =>
     read(gateway, id).pipe(Effect.tap(Effect.sleep("10 millis")), Effect.repeat({ until: isSo, times: 1000 }))
 
-  it.live("has its empty answer said in words to the next job of a thread", () =>
+  it.live("gives the next job of a thread words in place of an empty answer", () =>
     Effect.gen(function* () {
       const { start, upstream } = yield* setup
       const triage = mode((job) =>
@@ -236,7 +236,7 @@ describeDatabases("an own mode", (database) => {
       ),
   )
 
-  it.live("is tried again after a retryable failure, and fails for good with what the program says", () =>
+  it.live("is retried after a retryable failure, and fails for good with its program's detail", () =>
     Effect.gen(function* () {
       const { start } = yield* setup
       const { noted, ran } = makeNoted()
@@ -262,7 +262,7 @@ describeDatabases("an own mode", (database) => {
     }),
   )
 
-  it.live("says what its author did wrong", () =>
+  it.live("reports its author's mistakes", () =>
     Effect.gen(function* () {
       const { start } = yield* setup
       const result = { answer: "x" }
@@ -320,7 +320,7 @@ describeDatabases("an own mode", (database) => {
     }),
   )
 
-  it.live("must be defined: others are refused by name, and a job whose mode is gone waits for its return", () =>
+  it.live("must be defined: undefined ones are refused by name, and a job of a removed mode waits for its return", () =>
     Effect.gen(function* () {
       const { allDue, start } = yield* setup
       const first = yield* start(mode(() => Effect.succeed({ answer: "" })))

@@ -5,7 +5,7 @@ import { describeDatabases } from "../support/databases.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 
 describeDatabases("the quotas of a gateway", (database) => {
-  it.live("refuse agents and jobs beyond them, with a problem that has the number", () =>
+  it.live("refuse agents and jobs beyond them, with a problem that states the limit", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), {
         MAX_AGENTS_PER_TENANT: "1",

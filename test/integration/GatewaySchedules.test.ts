@@ -38,7 +38,7 @@ describeDatabases("a schedule", (database) => {
     return { agent, api, change, due, gateway, jobs, make, passed, plan, read, token: boss, withKey }
   })
 
-  it.live("gives one job for a time, and one for all times that were missed", () =>
+  it.live("gives one job per time, and one for all missed times", () =>
     Effect.gen(function* () {
       const { change, jobs, make, passed, read } = yield* setup
       const id = yield* make
@@ -67,7 +67,7 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
-  it.live("gives its job although callers used every likely name of it as an idempotency key", () =>
+  it.live("gives its job even if callers used every likely name of it as an idempotency key", () =>
     Effect.gen(function* () {
       const { agent, change, gateway, jobs, make, passed, read, token } = yield* setup
       const id = yield* make
@@ -83,7 +83,7 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
-  it.live("says why a time gave no job, and goes on", () =>
+  it.live("reports why a time gave no job, and continues", () =>
     Effect.gen(function* () {
       const { agent, api, change, jobs, make, passed, read } = yield* setup
       const id = yield* make
@@ -97,7 +97,7 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
-  it.live("gives its jobs the key that made it, with the limits that the key has by then", () =>
+  it.live("gives its jobs the key that made it, with that key's present limits", () =>
     Effect.gen(function* () {
       const { api, due, jobs, withKey } = yield* setup
       const { id, key } = yield* withKey()
@@ -113,7 +113,7 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
-  it.live("gives no job that the key that made it may not enqueue any more, and says so", () =>
+  it.live("gives no job that its key may no longer enqueue, and reports that", () =>
     Effect.gen(function* () {
       const { api, due, jobs, read, withKey } = yield* setup
       const { id, key } = yield* withKey({ task: "Report.", priority: "high" })
@@ -134,7 +134,7 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
-  it.live("is not held up by one that cannot be read", () =>
+  it.live("is not delayed by one that cannot be read", () =>
     Effect.gen(function* () {
       const { change, jobs, make, passed, read } = yield* setup
       const [odd, id] = [yield* make, yield* make]

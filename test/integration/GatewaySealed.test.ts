@@ -80,7 +80,7 @@ describeDatabases("the sealed port of a gateway", (database) => {
     }),
   )
 
-  it.live("refuses under the seal what the key may not do, and makes no call for it", () =>
+  it.live("refuses under the seal what the key may not do, without a call", () =>
     Effect.gen(function* () {
       const sealed = yield* startSealed(database)
       const spent = yield* sealed.makeKey({ budgets: [{ per: "total", max_cost_micro_usd: 1 }] })
@@ -107,7 +107,7 @@ describeDatabases("the sealed port of a gateway", (database) => {
   )
 })
 
-it.live("calls with the tenant's own key of a provider, and says under the seal that it was refused", () =>
+it.live("calls a provider with the tenant's own key, and reports a refusal of that key under the seal", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite, { SECRETS_KEY: randomBytes(32).toString("base64") })
     const own = { value: "sk-of-the-tenant", provider: "provider1" }
@@ -122,7 +122,7 @@ it.live("calls with the tenant's own key of a provider, and says under the seal 
   }),
 )
 
-it.live("keeps a budget for sealed and unsealed calls together, and a revoked key out", () =>
+it.live("keeps a budget for sealed and unsealed calls together, and refuses a revoked key", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite)
     const key = yield* sealed.makeKey({ budgets: [{ per: "total", max_tokens: 200 }] })
@@ -160,7 +160,7 @@ it.live("counts tokens for free", () =>
   }),
 )
 
-it.live("says under the seal which role a key lacks, and names the setting of a port that is taken", () =>
+it.live("names the missing role of a key under the seal, and the setting of a port that is taken", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite)
     const reader = yield* sealed.makeKey({ roles: ["read"] })
@@ -187,7 +187,7 @@ it.live("counts calls of a key on both ports against its limit", () =>
   }),
 )
 
-it.live("counts no call against its tenant's limit that the key's own refuses", () =>
+it.live("counts no call against its tenant's limit that the key's limit refuses", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite, { RATE_LIMIT_TENANT_EXECUTE: "2" })
     const slow = sealed.clientOf(yield* sealed.makeKey({ requests_per_minute: 1 }))

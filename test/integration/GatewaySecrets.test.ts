@@ -43,7 +43,7 @@ describeDatabases("a secret of a tool", (database) => {
   const put = (gateway: { readonly url: string }, token: string, origin: string, value = VALUE, name = "github") =>
     call(gateway, "PUT", `/api/v1/secrets/${name}`, { token, body: { value, origin } })
 
-  it.live("goes to its origin only, and comes back in no result, event or prompt", () =>
+  it.live("goes only to its origin, and appears in no result, event or prompt", () =>
     Effect.gen(function* () {
       const { started, token, use } = yield* setup
       const gateway = yield* started(key())
@@ -130,7 +130,7 @@ describeDatabases("a secret of a tool", (database) => {
     }),
   )
 
-  it.live("outlives a rotation of the key while the old one is known, and is stored encrypted", () =>
+  it.live("survives a rotation of the key while the old one is known, and is stored encrypted", () =>
     Effect.gen(function* () {
       const { started, token, use } = yield* setup
       const [first, second, third] = [key(), key(), key()]
@@ -156,7 +156,7 @@ describeDatabases("a secret of a tool", (database) => {
     }),
   )
 
-  it.live("is refused without a key of the operator, and if it is none", () =>
+  it.live("is refused without an operator's key, and if it is not one", () =>
     Effect.gen(function* () {
       const { started, token } = yield* setup
       const off = yield* started(undefined)

@@ -95,7 +95,7 @@ describeDatabases("the gateway's spend", (database) => {
     }),
   )
 
-  it.live("takes labels from metadata that fits, and ignores any other", () =>
+  it.live("takes labels from suitable metadata, and ignores other metadata", () =>
     Effect.gen(function* () {
       const { boss, gateway, token } = yield* start(database)
       for (const metadata of [
@@ -149,7 +149,7 @@ describeDatabases("the gateway's spend", (database) => {
     }),
   )
 
-  it.live("is for managers, and refuses what it cannot answer", () =>
+  it.live("is for managers, and refuses invalid requests", () =>
     Effect.gen(function* () {
       const { boss, gateway, token } = yield* start(database)
       const reader = yield* Effect.promise(() => boss.keys.create({ name: "r", roles: ["read"] }))

@@ -65,7 +65,7 @@ describeDatabases("an agent with tools", (database) => {
     }),
   )
 
-  it.live("gives a model its thoughts back beside its calls, and no other model", () =>
+  it.live("returns a model's thoughts beside its calls to that model, and to no other", () =>
     Effect.gen(function* () {
       const { upstream, work } = yield* setupWith(2)
       const { url } = yield* toolServer((_, response) => void response.end("42"))
@@ -103,7 +103,7 @@ describeDatabases("an agent with tools", (database) => {
     }),
   )
 
-  it.live("calls the tools of an MCP server, and refuses its job for good if the server may not be reached", () =>
+  it.live("calls the tools of an MCP server, and fails its job for good if the server may not be reached", () =>
     Effect.gen(function* () {
       const { upstream, work } = yield* setup
       const { url } = yield* calculator()
@@ -126,7 +126,7 @@ describeDatabases("an agent with tools", (database) => {
     }),
   )
 
-  it.live("has its job tried again while an MCP server is down, and says which one", () =>
+  it.live("retries its job while an MCP server is down, and names the server", () =>
     Effect.gen(function* () {
       const { gateway, token, upstream } = yield* setup
       upstream.always({ text: "42" })
@@ -163,79 +163,77 @@ describeDatabases("an agent with tools", (database) => {
     }),
   )
 
-  it.live(
-    "decides between answers in the mode verified by calculating, and calculates nothing again when resumed",
-    () =>
-      Effect.gen(function* () {
-        const { gateway, token, upstream, work } = yield* setupWith(2)
-        const keys: Array<unknown> = []
-        const { url } = yield* calculator(0, ({ key }) => keys.push(key))
-        const multiply = { toolCalls: [{ name: "calc__multiply", arguments: { a: 17, b: 23 } }] }
-        let judges = false
-        upstream.always(({ model, system, text, tools, turns }) => {
-          const output = turns.some(({ role }) => role === "tool") ? /\n(\d+)\nEND /.exec(text)?.[1] : undefined
-          if (system.includes("You answer a question")) return output === undefined ? multiply : { text: output }
-          if (system.includes("Ask questions")) return { text: JSON.stringify({ questions: ["What is 17 × 23?"] }) }
-          if (system.includes("You decide which")) {
-            const checks = [{ question: 1, fits: [2], note: "391" }]
-            return judges ? { text: JSON.stringify({ checks, right: 1 }) } : fault.status(400)
-          }
-          assert.strictEqual(tools.length, 4)
-          // One model does not calculate.
-          if (model === "model-1") return { text: "381" }
-          return output === undefined ? multiply : { text: output }
-        })
-        const agent = { mcp_servers: [{ name: "calc", url }], default_mode: "verified" }
-        const failed = yield* work(agent, { task: "What is 17 × 23?", options: { samples: 1 } })
-        assert.strictEqual(failed.status, "failed")
-        const path = `/api/v1/jobs/${failed.id}`
-        judges = true
-        assert.deepInclude(yield* call(gateway, "POST", `${path}/resume`, { token }), { status: 202 })
-        const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
-        assert.deepInclude(job.result, { answer: "391", verdict: "corrected", confidence: null, independent: true })
-        assert.deepStrictEqual(job.result?.mode === "verified" ? job.result.checks : [], [
-          {
-            question: "What is 17 × 23?",
-            independent_answer: "391",
-            consistent: true,
-            note: "391",
-            executed: true,
-          },
-        ])
-        assert.deepStrictEqual(
-          job.steps.filter(({ status }) => status === "completed").map(({ name }) => name),
-          [
-            "tools-1",
-            "draft-1",
-            "sample-1-1",
-            "tool-sample-1-1-1",
-            "sample-1-2",
-            "questions",
-            "answer-1-1",
-            "tool-answer-1-1-1",
-            "answer-1-2",
-            "reconcile",
-            "reconcile-order-2",
-          ],
-        )
-        assert.deepStrictEqual(keys, [`${job.id}/tool-sample-1-1-1`, `${job.id}/tool-answer-1-1-1`])
-        const tool = job.steps.find(({ name }) => name === "tool-sample-1-1-1")
-        assert.deepInclude(tool, { kind: "tool", within: "sample", sample: 1, turn: 1, call: 1 })
-        const events = yield* call(gateway, "GET", `${path}/events`, { token })
-        const begun = /^event: tool_call\ndata: (.*"tool-answer-1-1-1".*)$/m.exec(events.text)?.[1] ?? "{}"
-        assert.deepInclude(JSON.parse(begun), {
-          kind: "tool",
-          within: "answer",
-          question: 1,
-          turn: 1,
-          call: 1,
-          tool: "calc__multiply",
-          input: '{"a":17,"b":23}',
-        })
-      }),
+  it.live("decides between answers in the verified mode by calculating, and repeats no calculation when resumed", () =>
+    Effect.gen(function* () {
+      const { gateway, token, upstream, work } = yield* setupWith(2)
+      const keys: Array<unknown> = []
+      const { url } = yield* calculator(0, ({ key }) => keys.push(key))
+      const multiply = { toolCalls: [{ name: "calc__multiply", arguments: { a: 17, b: 23 } }] }
+      let judges = false
+      upstream.always(({ model, system, text, tools, turns }) => {
+        const output = turns.some(({ role }) => role === "tool") ? /\n(\d+)\nEND /.exec(text)?.[1] : undefined
+        if (system.includes("You answer a question")) return output === undefined ? multiply : { text: output }
+        if (system.includes("Ask questions")) return { text: JSON.stringify({ questions: ["What is 17 × 23?"] }) }
+        if (system.includes("You decide which")) {
+          const checks = [{ question: 1, fits: [2], note: "391" }]
+          return judges ? { text: JSON.stringify({ checks, right: 1 }) } : fault.status(400)
+        }
+        assert.strictEqual(tools.length, 4)
+        // One model does not calculate.
+        if (model === "model-1") return { text: "381" }
+        return output === undefined ? multiply : { text: output }
+      })
+      const agent = { mcp_servers: [{ name: "calc", url }], default_mode: "verified" }
+      const failed = yield* work(agent, { task: "What is 17 × 23?", options: { samples: 1 } })
+      assert.strictEqual(failed.status, "failed")
+      const path = `/api/v1/jobs/${failed.id}`
+      judges = true
+      assert.deepInclude(yield* call(gateway, "POST", `${path}/resume`, { token }), { status: 202 })
+      const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
+      assert.deepInclude(job.result, { answer: "391", verdict: "corrected", confidence: null, independent: true })
+      assert.deepStrictEqual(job.result?.mode === "verified" ? job.result.checks : [], [
+        {
+          question: "What is 17 × 23?",
+          independent_answer: "391",
+          consistent: true,
+          note: "391",
+          executed: true,
+        },
+      ])
+      assert.deepStrictEqual(
+        job.steps.filter(({ status }) => status === "completed").map(({ name }) => name),
+        [
+          "tools-1",
+          "draft-1",
+          "sample-1-1",
+          "tool-sample-1-1-1",
+          "sample-1-2",
+          "questions",
+          "answer-1-1",
+          "tool-answer-1-1-1",
+          "answer-1-2",
+          "reconcile",
+          "reconcile-order-2",
+        ],
+      )
+      assert.deepStrictEqual(keys, [`${job.id}/tool-sample-1-1-1`, `${job.id}/tool-answer-1-1-1`])
+      const tool = job.steps.find(({ name }) => name === "tool-sample-1-1-1")
+      assert.deepInclude(tool, { kind: "tool", within: "sample", sample: 1, turn: 1, call: 1 })
+      const events = yield* call(gateway, "GET", `${path}/events`, { token })
+      const begun = /^event: tool_call\ndata: (.*"tool-answer-1-1-1".*)$/m.exec(events.text)?.[1] ?? "{}"
+      assert.deepInclude(JSON.parse(begun), {
+        kind: "tool",
+        within: "answer",
+        question: 1,
+        turn: 1,
+        call: 1,
+        tool: "calc__multiply",
+        input: '{"a":17,"b":23}',
+      })
+    }),
   )
 
-  it.live("goes on after its finished steps when a failed job is resumed", () =>
+  it.live("continues after its finished steps when a failed job is resumed", () =>
     Effect.gen(function* () {
       const { gateway, token, upstream, work } = yield* setup
       const server = yield* toolServer((_, response) => void response.end("3"))

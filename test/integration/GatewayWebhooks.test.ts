@@ -56,7 +56,7 @@ describeDatabases("webhooks of the gateway", (database) => {
     }),
   )
 
-  it.live("are refused without a proper URL, and no longer sent once the agent names none", () =>
+  it.live("are refused without a proper URL, and stop once the agent names none", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const token = yield* tokenFor("alice")

@@ -116,7 +116,7 @@ describe("the log of a gateway", () => {
 })
 
 describe("the log of a gateway whose provider is down", () => {
-  it.live("says once that attempts fail and once that they succeed again, and each step tells of its attempt", () =>
+  it.live("reports once that attempts fail and once that they succeed again, and each step names its attempt", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       for (let i = 0; i < 4; i++) upstream.script(fault.overloaded())
@@ -142,7 +142,7 @@ describe("the log of a gateway whose provider is down", () => {
 })
 
 describe("a shutdown", () => {
-  it.live("logs what it waits for, and what it cuts off", () =>
+  it.live("logs the work that it waits for, and the work that it interrupts", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const proxy = yield* runProxy({ env: { ...vendor(upstream), SHUTDOWN_GRACE: "300ms" } })

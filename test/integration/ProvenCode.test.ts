@@ -39,7 +39,7 @@ const refuses = Effect.fnUntraced(function* (reason: string, client: SealedClien
 const changed = (text: string): string => (text.startsWith("a") ? "b" : "a") + text.slice(1)
 
 describe("a client with a policy", () => {
-  it.live("seals to a proxy whose code is proven, without pins, and returns what was proven", () =>
+  it.live("seals without pins to a proxy whose code is proven, and returns the proof", () =>
     Effect.gen(function* () {
       const { client, fake, proxy } = yield* provenSetup()
       const sealed = client()
@@ -66,7 +66,7 @@ describe("a client with a policy", () => {
     }),
   )
 
-  it.live("passes what was proven to onVerified of a sealed fetch", () =>
+  it.live("passes the proof to onVerified of a sealed fetch", () =>
     Effect.gen(function* () {
       const { policy, proxy, wire } = yield* provenSetup()
       const kids: Array<string | undefined> = []
@@ -82,7 +82,7 @@ describe("a client with a policy", () => {
     }),
   )
 
-  it.live("sends no prompt under a policy that has expired, or knows no such software", () =>
+  it.live("sends no prompt under a policy that has expired, or does not know the software", () =>
     Effect.gen(function* () {
       const { client, policy, rules, wire } = yield* provenSetup()
       yield* refuses("policy-expired", client({ policy: policy({ expires: 1 }) }), wire.seen)

@@ -28,7 +28,7 @@ describe("a client with a policy", () => {
     ["dstack", dstackMachine],
     ["Confidential Space", () => spaceMachine()],
   ] as const) {
-    it.live(`seals to a proxy on ${name}, and to none of other code, base URL or root`, () =>
+    it.live(`seals to a proxy on ${name}, and to no proxy with other code, base URL or root`, () =>
       Effect.gen(function* () {
         const machine = machineOf()
         const { client, judging, policy, proxy, rules, wire } = yield* provenSetup({}, machine)

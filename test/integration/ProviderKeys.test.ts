@@ -42,7 +42,7 @@ describeDatabases("a tenant's own key of a provider", (database) => {
   const test = <E>(name: string, body: Effect.Effect<void, E, Scope.Scope>) => it.live(name, () => body)
 
   test(
-    "replaces the operator's for calls and jobs of this tenant, and is shown by nothing",
+    "replaces the operator's for calls and jobs of its tenant, and is never shown",
     Effect.gen(function* () {
       const { alice, bob, chat, fake, gateway, put } = yield* setup()
       const set = yield* put({})
@@ -75,7 +75,7 @@ describeDatabases("a tenant's own key of a provider", (database) => {
   )
 
   test(
-    "must be there if the operator has none; other providers serve without it",
+    "is needed if the operator has none; other providers serve without it",
     Effect.gen(function* () {
       const { alice, bob, chat, fake, gateway, put } = yield* setup({
         PROVIDER1_API_KEY: "",
@@ -135,7 +135,7 @@ describeDatabases("a tenant's own key of a provider", (database) => {
   )
 
   test(
-    "outlasts failures of the operator's key",
+    "survives failures of the operator's key",
     Effect.gen(function* () {
       const { alice, bob, chat, fake, put } = yield* setup()
       yield* put({})

@@ -70,7 +70,7 @@ const initOver = (agent: Agent, proxy: RunningProxyProcess) =>
   })
 
 describe("while the proxy shuts down", () => {
-  it.live("it closes no connection on which a balancer is sending a request", () =>
+  it.live("it closes no connection on which a balancer is just sending a request", () =>
     Effect.gen(function* () {
       const { proxy } = yield* start({ TRUSTED_PROXIES: "127.0.0.1", RATE_LIMIT_INIT: "0", RATE_LIMIT_PROBES: "0" })
       yield* Effect.promise(async () => {

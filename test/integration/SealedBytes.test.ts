@@ -94,7 +94,7 @@ describe("the bytes of a request and of its answer", () => {
 })
 
 describe("the client", () => {
-  it.live("takes JSON text unchanged, and objects", () =>
+  it.live("takes JSON text unchanged, and also objects", () =>
     Effect.gen(function* () {
       const { native, proxy } = yield* nativeSetup()
       native.answer(() => ({ body: ANSWERS["/v1/messages"] }))

@@ -232,7 +232,7 @@ describe("a streamed answer", () => {
     }),
   )
 
-  it.live("ends with its provider, without a second call, unless it was held", () =>
+  it.live("ends with its provider, without a second call, unless its release was held back", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup({ failover: true })
       const broken = { text: ["void ", "void"], delivery: { breaks: { after: 1, how: "cut" as const } } }
@@ -316,7 +316,7 @@ describe("an attacker on the path", () => {
     }),
   )
 
-  it.live("who lets a request through and answers that it was refused has it served once", () =>
+  it.live("who lets a request pass and answers that it was refused gets it served once", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       const refused = { title: "Too many requests.", code: "rate-limited", status: 429, retryable: true }
@@ -381,7 +381,7 @@ describe("a refusal becomes the SDK's own error", () => {
     }),
   )
 
-  it.live("429 in the middle of a stream that was held", () =>
+  it.live("429 in the middle of a stream that was held back", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       const begin = 'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}'

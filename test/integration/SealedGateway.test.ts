@@ -76,7 +76,7 @@ describe("a gateway before a sealed proxy", () => {
     }),
   )
 
-  it.live("seals its calls, and keeps receipts that anybody with the pin can check", () =>
+  it.live("seals its calls, and keeps receipts that anybody with the pin can verify", () =>
     Effect.gen(function* () {
       const { fake, folder, gateway, proxy, token, wire, work } = yield* setup()
       fake.always({ text: ANSWER, usage: { input: 9, output: 2 } })
@@ -157,7 +157,7 @@ describe("a gateway before a sealed proxy", () => {
     }),
   )
 
-  it.live("keeps no receipt of steps that no sealed proxy answered", () =>
+  it.live("keeps no receipt of steps that no sealed proxy served", () =>
     Effect.gen(function* () {
       const { fake, gateway, token, work } = yield* setup(({ openAi }) => ({
         PROVIDER2_API_KEY: "key",

@@ -76,7 +76,7 @@ const slowlyCounted = Effect.fnUntraced(function* (
   return yield* Fiber.join(asked)
 })
 
-it.effect("a gateway is ready, without the depth of its queue, while that takes long to count", () =>
+it.effect("a gateway is ready, without the depth of its queue, while counting the queue takes long", () =>
   Effect.gen(function* () {
     const said = yield* slowlyCounted(layerSqlite({ filename: ":memory:" }), "500 millis")
     assert.deepInclude(said, { status: "ready", database: { kind: "sqlite", ok: true } })

@@ -32,7 +32,7 @@ const say = (name: string, taken: ReadonlyArray<Taken>) => {
   return `${name}: ${sorted.length} answered, p50 ${p50} ms, p99 ${p99} ms, the slowest ${most} ms`
 }
 
-it.live("attacks from one address leave all requests of another answered, 99 of 100 within a second", () =>
+it.live("attacks from one address leave all requests of another one answered, 99 of 100 within a second", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess()
     const client = proxy.client()

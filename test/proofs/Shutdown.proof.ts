@@ -154,7 +154,7 @@ const onLinux = process.platform === "linux"
 const statusOf = async (proxy: RunningProxyProcess, path: string) => (await fetch(proxy.url + path)).status
 
 describe("a proxy with 200 streams in flight", () => {
-  it.live("ends all of them in order within its grace, and leaves no key in memory", () =>
+  it.live("ends all of them in order within its grace period, and leaves no key in memory", () =>
     Effect.gen(function* () {
       const provider = yield* runHeldProvider
       const proxy = yield* startProxy(provider, GRACE_MS)

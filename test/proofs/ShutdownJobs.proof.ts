@@ -143,12 +143,13 @@ const finish = Effect.fnUntraced(function* (gateway: Gateway, token: string, ids
 })
 
 describe("a gateway with 50 jobs in flight", () => {
-  it.live("hands them to the next process on the embedded database, calls answered too late", () =>
+  it.live("hands them to the next process on the embedded database if calls are answered after the grace period", () =>
     handsOver(sqliteFile, "too late"),
   )
 
-  it.live.skipIf(!postgresIsThere)("hands them to the next process on Postgres, calls answered in time", () =>
-    handsOver(postgresSchema, "in time"),
+  it.live.skipIf(!postgresIsThere)(
+    "hands them to the next process on Postgres if calls are answered within the grace period",
+    () => handsOver(postgresSchema, "in time"),
   )
 })
 

@@ -47,7 +47,7 @@ const mixed = async (seed: number, ...things: ReadonlyArray<() => Promise<string
 const count = (outcomes: ReadonlyArray<string>, code: string) => outcomes.filter((outcome) => outcome === code).length
 
 describe.each([1, 2, 3])("the provider is called once (order %d)", (seed) => {
-  it.effect("for copies and re-sealings of a request that uses its session up", () =>
+  it.effect("for copies and re-sealings of a request that is the last of its session", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup({ sessionMaxRequests: 1 })
       yield* Effect.promise(async () => {

@@ -77,7 +77,7 @@ describe("sealing with portable ML-KEM", () => {
     assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
   })
 
-  it("says that its code could not be loaded, not that something tampers, and tries again", async () => {
+  it("reports code that could not be loaded, not tampering, and tries again", async () => {
     withoutNode()
     const client = await postQuantumClient()
     vi.doMock("@hpke/hybridkem-x-wing", () => Promise.reject(new TypeError("Failed to fetch")))
@@ -94,7 +94,7 @@ describe.each([
   ["Node's own crypto", () => vi.resetModules()],
   ["WebCrypto", withoutNode],
 ])("with %s", (_, prepare) => {
-  it("the response keys are the published ones, and open what was sealed under them and nothing else", async () => {
+  it("the response keys equal the published ones, and open only what was sealed with them", async () => {
     prepare()
     const { deriveResponseKeys, hmac, sha256 } = await import("../../../src/client/crypto/primitives.ts")
     const { response } = exchange

@@ -83,7 +83,7 @@ const waitAt = Effect.fnUntraced(function* (answer: (asked: Asked) => Effect.Eff
 const running = ({ wait }: Asked) => Effect.as(Effect.sleep(Duration.seconds(wait)), jobThatIs("running"))
 
 describe("waiting for a job", () => {
-  it.effect("polls one after the other, each below the time-out of reverse proxies", () =>
+  it.effect("polls one after the other, each for less than the time-out of reverse proxies", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt((request) =>
         request.at >= 75 ? Effect.succeed(jobThatIs("completed")) : running(request),
@@ -152,7 +152,7 @@ describe("waiting for a job", () => {
     }),
   )
 
-  it.effect("pauses as briefly as at first once a gateway has answered after its wait", () =>
+  it.effect("shortens its pauses again once a gateway has answered after its wait", () =>
     Effect.gen(function* () {
       // Two times of trouble, each of a minute, with polls that are answered in between.
       const isTrouble = (at: number) => at < 60 || (at >= 200 && at < 260)

@@ -52,7 +52,7 @@ describe("a gateway's client", () => {
     )
   }
 
-  it.effect("says that a server redirects where browsers hide the status and the target", () =>
+  it.effect("says that a server redirects if browsers hide the status and the target", () =>
     Effect.gen(function* () {
       const hidden = Object.defineProperties(new Response(), {
         type: { value: "opaqueredirect" },

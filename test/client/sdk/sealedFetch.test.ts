@@ -166,7 +166,7 @@ describe("createSealedFetch", () => {
     assert.lengthOf(proxy.callsTo("/v1/init"), 2)
   })
 
-  it("passes on that a request is stale twice, with its last id", async () => {
+  it("passes on the refusal if a request is stale twice, with the last id", async () => {
     const proxy = new FakeProxy()
     proxy.script = { refuse: { problem: problem(400, "stale") } }
     const response = await createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })(
@@ -200,7 +200,7 @@ describe("createSealedFetch", () => {
     assert.strictEqual(await error, reason)
   })
 
-  it("lists models with the member that Codex requires, for Codex alone", async () => {
+  it("lists models with the member that Codex requires, but only for Codex", async () => {
     const listed = async (query: string) => {
       const fetch = createSealedFetch({ baseUrl: PROXY, pins, models: ["m"] })
       return Object.keys(Object(await (await fetch(`https://sealed.invalid/v1/models${query}`)).json()))

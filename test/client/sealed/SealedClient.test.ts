@@ -106,7 +106,7 @@ describe("sessions", () => {
     [359_000, 2],
     [361_000, 1],
   ])(
-    "that are gone are replaced once: if the new offer takes %d ms, the request is sealed %d times",
+    "that have ended are replaced once: if the new offer takes %d ms, the request is sealed %d times",
     async (late, sealed) => {
       let begun = 0
       proxy.hooks = {
@@ -124,7 +124,7 @@ describe("sessions", () => {
     },
   )
 
-  it("that are gone for many at once are renewed once for all of them", async () => {
+  it("that ended for many requests at once are renewed once for all of them", async () => {
     const client = connect()
     await client.complete(HELLO)
     proxy.forgetSessions()
@@ -132,7 +132,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("that were renewed already are not renewed again for a request that was slower", async () => {
+  it("that were already renewed are not renewed again for a slower request", async () => {
     let gone = 0
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const client = connect({
@@ -344,7 +344,7 @@ describe("pins", () => {
     assert.strictEqual(proxy.calls.length, 0)
   })
 
-  it("exclude other identities", async () => {
+  it("exclude all other identities", async () => {
     const pins = [identityFrom(Buffer.alloc(32, 1)).kid]
     const error = await failure(connect({ pins }).complete(HELLO))
     assert.instanceOf(error, PinMismatch)

@@ -124,7 +124,7 @@ describe("a stream", () => {
   })
 
   it.each(["failed", "aborted"] as const)(
-    "that %s says so, with the verified prefix and its receipt",
+    "that %s reports it, with the verified prefix and its receipt",
     async (status) => {
       proxy.script = { status, problem: { ...problem(502, "upstream-truncated"), title: "It broke off." } }
       const { error, shown } = await read()
@@ -166,10 +166,10 @@ describe("a stream that stops", () => {
 })
 
 /** Lies of which the parts before them are shown; the catalogue of the conformance kit has the others. */
-describe("a stream shows no unverified part", () => {
+describe("a stream returns no unverified part", () => {
   const frame = (event: WireEvent | undefined) => String(dataOf(event)["ciphertext"])
 
-  it("is refused without quoting what an onlooker put into the name of an event", async () => {
+  it("is refused without quoting the event name that an attacker on the path wrote", async () => {
     const name = `frame\u001b]0;title\u0007${"x".repeat(100_000)}`
     proxy.hooks = { events: (events) => [...events.slice(0, 2), { event: name, data: {} }] }
     const { error } = await read()
@@ -199,7 +199,7 @@ describe("a stream shows no unverified part", () => {
     assert.isAtMost(shown.length, most)
   })
 
-  it("when receipt and proof agree about another number of frames than came", async () => {
+  it("if receipt and proof agree on a number of frames other than the number received", async () => {
     const more = { claims: (claims: JsonObject) => ({ ...claims, count: Number(claims["count"]) + 1 }) }
     proxy.hooks = { receipt: more, proof: more }
     assert.match(String((await read()).error), /counts other frames than came/)
@@ -207,7 +207,7 @@ describe("a stream shows no unverified part", () => {
 })
 
 describe("leaving a stream", () => {
-  it("by its signal aborts what waits, and hangs up", async () => {
+  it("by its signal aborts pending reads, and hangs up", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const controller = new AbortController()
     const stream = await connect().stream(PROMPT, { signal: controller.signal })
@@ -227,13 +227,13 @@ describe("leaving a stream", () => {
     assert.strictEqual(await failureOf(stream.end), thrown)
   })
 
-  it("by a time limit does not report tampering", async () => {
+  it("at a time limit does not report tampering", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const { error } = await read(AbortSignal.timeout(20))
     assert.strictEqual(error instanceof Error ? error.name : error, "TimeoutError")
   })
 
-  it("early hangs up and rejects its end", async () => {
+  it("before its end hangs up, and its end rejects", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const stream = await connect().stream(PROMPT)
     for await (const _ of stream) break
@@ -276,7 +276,7 @@ describe("leaving a stream", () => {
     }
   })
 
-  it("before its first part hangs up and rejects its end", async () => {
+  it("before its first part hangs up, and its end rejects", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const stream = await connect().stream(PROMPT)
     const outcome = failureOf(stream.end)

@@ -189,7 +189,7 @@ describe("a request that may have been served", () => {
     }
   })
 
-  it("differs from one that the proxy refused under seal with the same status", async () => {
+  it("has another error than a request that the proxy refused under seal with the same status", async () => {
     proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), provider: "provider1" } }
     const client = connect()
     const error = await failure(client.complete(HELLO))

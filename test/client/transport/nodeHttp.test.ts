@@ -45,7 +45,7 @@ const unreachable = async (promise: Promise<unknown>): Promise<Unreachable> => {
 }
 
 describe("a request", () => {
-  it("arrives with its headers and body, and nothing that names the sender; status, headers and body come back", async () => {
+  it("arrives with its headers and body, without anything that identifies the sender; status, headers and body return", async () => {
     const url = await serve(async (request, response) => {
       const pieces = await Array.fromAsync(request)
       const body = Buffer.concat(pieces).toString()
@@ -146,7 +146,7 @@ describe("a request without an answer", () => {
     assert.isTrue(error.mayHaveBeenServed)
   })
 
-  it("is not advised to use https if it did", async () => {
+  it("is not advised to use https if it already does", async () => {
     const server = createTcpServer((socket) => void socket.once("data", () => socket.resetAndDestroy()))
     const { message } = await unreachable(send(`https://${await listen(server)}`))
     assert.match(message, /could not be reached: it closed the connection\.$/)
@@ -194,7 +194,7 @@ describe("an answer", () => {
     assert.strictEqual(unexplained.message, "The connection broke before the answer was complete.")
   })
 
-  it("in many pieces is read whole and in order, though it waits", async () => {
+  it("in many pieces is read completely and in order, even by a slow reader", async () => {
     const pieces = Array.from({ length: 300 }, (_, i) => Buffer.alloc(64 * 1024, i))
     const url = await serve((_, response) => {
       for (const piece of pieces) response.write(piece)

@@ -25,7 +25,7 @@ const restarted = (request: object): ProvenExchange => ({
 })
 
 describe("the times of a statement", () => {
-  it("may exceed those of the exchange by as much as two clocks may differ, and no more", () => {
+  it("may differ from those of the exchange by as much as two clocks may differ, and no more", () => {
     mustBeTimely(1000, 1060, 0)
     mustBeTimely(1000, 1062, 2000)
     for (const [issuedAt, elapsed] of [

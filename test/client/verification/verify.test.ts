@@ -165,7 +165,7 @@ describe("offline, a proof", () => {
 })
 
 describe("a revealed exchange", () => {
-  it("is proven", async () => {
+  it("is proven by its receipt", async () => {
     const proven = await proveExchange(revealed, trust)
     assert.deepInclude(proven.receipt, { iss: identity.kid, form: "stream" })
     assert.strictEqual(proven.responses.length, revealed.responses.length)
@@ -272,7 +272,7 @@ describe("evidence of one exchange", () => {
     await tampered({ receipt: signedReceipt({ software: "x" }), exchange: revealed }, /not that of the revealed/)
   })
 
-  it("is refused if its request was issued at no time", async () => {
+  it("is refused if its request has no time of issue", async () => {
     const exchange = committed((request) => ({ ...request, issued_at: { toString: 1 } }))
     await tampered({ exchange }, /issued_at \(no time\)/)
   })
@@ -398,7 +398,7 @@ describe("evidence of one exchange", () => {
     await tampered({ exchange }, message)
   })
 
-  it("may lack what the missing parts of an incomplete answer would have said", async () => {
+  it("may lack facts that only the missing parts of an incomplete answer contain", async () => {
     const broken = { status: "failed", finish_reasons: [], usage: null, model: "unknown", provider: "provider2" }
     const exchange = committed(same, same, broken)
     assert.strictEqual((await verifyEvidence({ exchange }, trust)).receipt?.status, "failed")

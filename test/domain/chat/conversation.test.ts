@@ -26,7 +26,7 @@ const spellings = ({ content, role }: { readonly role: string; readonly content:
   )
 
 describe("conversationName", () => {
-  it("is the same in every turn, in whatever form the first messages are sent", () => {
+  it("is the same in every turn, even if the first messages are written in another form", () => {
     fc.assert(
       fc.property(
         head,

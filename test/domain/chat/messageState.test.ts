@@ -9,12 +9,12 @@ const plain: AssistantMessage = { role: "assistant", content: null, tool_calls: 
 const signed = { ...called, index: 0, extra_content: state.extra_content }
 const message: AssistantMessage = { ...plain, ...state, tool_calls: [signed], reasoning: "x", annotations: [] }
 
-it("the state of a message holds thoughts and signatures, and nothing that no vendor demands back", () => {
+it("the state of a message is its thoughts and signatures, and nothing that no vendor demands back", () => {
   assert.deepStrictEqual(messageStateOf(message), state)
   assert.deepStrictEqual(messageStateOf({ ...plain, reasoning_content: null }), {})
 })
 
-it("a message without state has none in its tool calls either", () => {
+it("a message without state has no state in its tool calls", () => {
   assert.deepStrictEqual(withoutMessageState({ ...plain, ...state, tool_calls: [signed] }), plain)
   assert.deepStrictEqual(withoutMessageState(plain), plain)
 })

@@ -45,7 +45,7 @@ describe("the next time of a schedule", () => {
     assert.strictEqual(next("0 7 * * *", "2026-10-24T12:00:00Z", "Europe/Oslo"), "2026-10-25T06:00:00.000Z")
   })
 
-  it("is in both of the hours that the end of summer time repeats if the hour is an asterisk", () => {
+  it("is in both hours that the end of summer time repeats, if the hour is an asterisk", () => {
     assert.strictEqual(next("*/30 * * * *", "2026-10-25T00:30:00Z", "Europe/Oslo"), "2026-10-25T01:00:00.000Z")
     assert.strictEqual(next("*/5 * * * *", "2026-11-01T05:55:00Z", "America/New_York"), "2026-11-01T06:00:00.000Z")
     assert.strictEqual(next("0 */2 * * *", "2026-10-25T00:00:00Z", "Europe/Oslo"), "2026-10-25T01:00:00.000Z")
@@ -67,7 +67,7 @@ describe("the next time of a schedule", () => {
   )
 
   it.prop(
-    "is on each day once for a schedule with an hour",
+    "is once on each day, for a schedule with an hour",
     { change: between(0, CHANGES.length - 1), hour: between(0, 23), minute: between(0, 59) },
     ({ change, hour, minute }) => {
       const { at = 0, time_zone = "" } = CHANGES[change] ?? {}

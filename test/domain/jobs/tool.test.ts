@@ -48,13 +48,13 @@ describe("a tool", () => {
     })
   }
 
-  it("is read with the property names of before, if it was stored", () => {
+  it("is decoded with earlier property names, if it was stored", () => {
     const schema = { type: "object", properties: { "filter[id]": { type: "string" } } }
     const tools = [{ ...tool, input_schema: schema }]
     assert.deepStrictEqual(Schema.decodeUnknownSync(Agent.fields.tools)(tools), tools)
   })
 
-  it("is refused under the name of another, and beyond 32", () => {
+  it("is refused if it has the name of another, or if there are more than 32", () => {
     assert.throws(() => decode({ name: "a", tools: [tool, tool] }), /add occurs twice/)
     const many = Array.from({ length: 33 }, (_, i) => ({ ...tool, name: `tool${i}` }))
     assert.throws(() => decode({ name: "a", tools: many }), /length/)

@@ -239,7 +239,7 @@ describe("I-JSON check", () => {
     }
   })
 
-  it("pairs escaped surrogates at the edges of their ranges as JSON does", () => {
+  it("pairs escaped surrogates at the ends of their ranges as JSON does", () => {
     const units = [0x41, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff]
     const escaped = (unit: number) => `\\u${unit.toString(16).padStart(4, "0")}`
     for (const first of units) {

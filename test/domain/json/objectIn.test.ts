@@ -21,7 +21,7 @@ describe("an object that a model wrote", () => {
     assert.deepStrictEqual(objectIn(text, limits), isRead ? JSON.parse(text) : undefined)
   })
 
-  it("is read whatever it says", () => {
+  it("is read, whatever its content", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const value: unknown = JSON.parse(text)

@@ -52,7 +52,7 @@ describe("schemaIssues", () => {
     assert.sameMembers([...of(ChatInput, value)], [...expected]),
   )
 
-  it("names the literal that is missing, if no form of a union has the given one", () => {
+  it("names the missing literal, if no form of a union has the given one", () => {
     assert.deepStrictEqual(of(Schema.Union([RpcMessage]), { hello: 1 }), [`payload.jsonrpc: Expected "2.0"`])
   })
 

@@ -76,7 +76,7 @@ describe("surrogate pairs cut between chunks", () => {
     )
   })
 
-  it("are held at most until their choice ends, and sent before its end", () => {
+  it("are held until their choice ends at the latest, and sent before its end", () => {
     const out = through([
       chunk({ content: "a\ud83d" }),
       chunk({ content: "b\ud83d" }, null, 1),
@@ -94,7 +94,7 @@ describe("surrogate pairs cut between chunks", () => {
     ])
   })
 
-  it("are not looked through for each chunk", () => {
+  it("are not searched for in each chunk", () => {
     const joiner = new PairJoiner()
     const choices = Array.from({ length: 8000 }, (_, index) => chunk({ content: "\ud83d" }, null, index).choices).flat()
     joiner.add({ ...chunk({}), choices })

@@ -82,7 +82,7 @@ describe("padded blocks", () => {
     )
   })
 
-  it("with another length inside are rejected, unless that block is valid too", () => {
+  it("with another length inside are rejected, unless the result is also a valid block", () => {
     fc.assert(
       fc.property(payloads, floors, fc.oneof(fc.nat(4000), fc.nat({ max: 2 ** 32 - 1 })), (payload, floor, length) => {
         const block = pad(payload, floor)

@@ -108,7 +108,7 @@ describe("the chain", () => {
     return edited
   }
 
-  it("has another root after any removal, repetition, swap, insertion or change of frames", () => {
+  it("has another root after any change, removal, repetition, swap or insertion of frames", () => {
     fc.assert(
       fc.property(links, change, (links, edit) => {
         const edited = apply(links, edit)

@@ -23,7 +23,7 @@ const opened = Effect.gen(function* () {
 })
 
 describe("a folder of receipts", () => {
-  it.live("holds the whole evidence of the code once one of several answers at once is kept", () =>
+  it.live("contains the whole evidence of the code once one of several concurrent answers is stored", () =>
     Effect.gen(function* () {
       const { folder, keep } = yield* opened
       const names = ["a", "b", "c", "d"]
@@ -44,7 +44,7 @@ describe("a folder of receipts", () => {
     }),
   )
 
-  it.live("replaces no receipt, and holds no part of one that could not be kept", () =>
+  it.live("replaces no receipt, and contains no part of a receipt that could not be stored", () =>
     Effect.gen(function* () {
       const { folder, keep } = yield* opened
       writeFileSync(join(folder, "a.json"), "first")

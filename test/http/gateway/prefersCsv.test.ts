@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { prefersCsv } from "../../../src/http/gateway/prefersCsv.ts"
 
-it("prefersCsv heeds the weights of an Accept header, and prefers JSON if neither is named", () => {
+it("prefersCsv obeys the weights of an Accept header, and prefers JSON if neither is named", () => {
   for (const accept of [
     "text/csv",
     "TEXT/CSV; header=present",

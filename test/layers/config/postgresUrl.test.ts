@@ -29,7 +29,7 @@ describe("DATABASE_URL", () => {
     }),
   )
 
-  it.effect("refuses a parameter that would be ignored, by name, with those that are known", () =>
+  it.effect("refuses a parameter that would be ignored, names it, and lists the known ones", () =>
     Effect.gen(function* () {
       for (const name of ["sslrootcert", "target_session_attrs", "SSLMODE"]) {
         const mistake = yield* mistakeIn(`postgres://u:canary@db.example/jobs?sslmode=require&${name}=canary`)
@@ -51,7 +51,7 @@ describe("DATABASE_URL", () => {
     }),
   )
 
-  it.effect("quotes no name that may be part of a password with a question mark", () =>
+  it.effect("does not quote a name that may be part of a password with a question mark", () =>
     Effect.gen(function* () {
       const mistake = yield* mistakeIn("postgres://u:12?canary&canary@db.example/jobs")
       assert.include(mistake, "ignored")

@@ -277,7 +277,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("limit waits to what timers support, but not retention", () =>
+  it.effect("limit waits to the range of timers, but not retention", () =>
     Effect.gen(function* () {
       const graceOf = (text: string) =>
         Effect.map(decode({ SHUTDOWN_GRACE: text }), ({ shutdownGrace }) => Duration.toMillis(shutdownGrace))

@@ -192,7 +192,7 @@ describe("a Postgres that stops after the start", () => {
     }),
   )
 
-  it.live.runIf(postgresCanStart)("is left where it became read-only, within the limit of connections", () =>
+  it.live.runIf(postgresCanStart)("ends its session on the former primary, within the limit of connections", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
       yield* runOn(postgres.url, "CREATE ROLE guest LOGIN CONNECTION LIMIT 1")

@@ -23,7 +23,7 @@ const asksTwice: Program = ({ ask, step }) =>
   })
 
 describeDatabases("an answer over A2A", (database) => {
-  it.live("that is repeated while it is taken gets the task as it is afterwards", () =>
+  it.live("that is repeated while it is being taken returns the task as it is afterwards", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, job, tenant } = yield* enqueueOne()

@@ -7,7 +7,7 @@ import { drawing } from "../../../services/routing/RouterFixture.ts"
 const refusal = (members: Pick<BudgetExhausted, "isReserved"> & { readonly renewsAt?: number }) =>
   new BudgetExhausted({ owner: { kind: "key", id: "key" }, per: "hour", leftCost: 1, leftTokens: null, ...members })
 
-it.effect("sends calls that find a budget reserved back after different delays", () =>
+it.effect("tells calls that find a budget reserved to retry after different delays", () =>
   Effect.gen(function* () {
     const refused = callProblem(refusal({ isReserved: true }))
     const delays = [yield* refused, yield* refused].map(({ retry_after_ms }) => retry_after_ms)
