@@ -49,7 +49,7 @@ An existing key is never overwritten.`,
       ["sealgate keygen /etc/sealgate/next.pem", "Prepare the next key before a rotation"],
       ["sealgate keygen --json", "For programs: file and pin (kid) as JSON"],
     ],
-    exits: { 0: "the key was created", 1: "it was not: the file exists or cannot be written" },
+    exits: { 0: "the key was created", 1: "no key was created: the file exists or cannot be written" },
     next:
       "`sealgate proxy` reads the key from ATTESTATION_KEY_FILE, which has the same default. " +
       "Give the pin to your clients over a channel that they trust.",

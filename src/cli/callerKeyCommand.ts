@@ -31,7 +31,7 @@ const newCommand = Command.make(
       ["sealgate key new alice", "A key for alice"],
       ["sealgate key new ci --json", "For programs: name, key and line as JSON"],
     ],
-    exits: { 0: "the key was printed", 1: "it could not be printed" },
+    exits: { 0: "the key was printed", 1: "the key could not be printed" },
     next:
       "Add the line to the file; the proxy rereads it within seconds and refuses callers that were removed. Give the key to the " +
       "caller over a trusted channel; `sealgate chat` and `connect` read it from SEALGATE_CREDENTIAL or --credential-file.",

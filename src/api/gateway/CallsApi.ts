@@ -13,7 +13,7 @@ import { described } from "../described.ts"
 export class ModelNotFound extends Refusal<ModelNotFound>()("ModelNotFound", {
   code: "unknown-model",
   status: 404,
-  title: "There is no such model for this key; GET /v1/models lists those that there are.",
+  title: "There is no such model for this key; GET /v1/models lists the models.",
 }) {}
 
 /** Too many requests wait for models. */

@@ -136,7 +136,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       .annotateMerge(
         described(
           "Answer the question of a job",
-          "The job goes on with the answer, which must fit the question's `answer_schema`, and with the limits of the key that gave the task. Any caller who may run the agent may answer.",
+          "The job continues with the answer, which must fit the question's `answer_schema`, and with the limits of the key that gave the task. Any caller who may run the agent may answer.",
         ),
       ),
     HttpApiEndpoint.post("resume", "/:id/resume", {
@@ -148,7 +148,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       .annotateMerge(
         described(
           "Resume a job",
-          "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning. With the key that gave the task, while it may run it, or the role `manage`.",
+          "A job that failed or timed out continues after its finished steps, with the agent as it was when the job was enqueued. Its limits of calls, tokens and cost count from its beginning. Needs the key that gave the task, if that may still run it, or the role `manage`.",
         ),
       ),
     HttpApiEndpoint.delete("remove", "/:id", {

@@ -21,7 +21,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
     }).annotateMerge(
       described(
         "Create a schedule",
-        "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Its jobs have the limits that the caller's key has by then; without a key, none.",
+        "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Its jobs have the limits that the caller's key has at that time; without a key, no limits.",
       ),
     ),
     HttpApiEndpoint.get("list", "/", {
@@ -33,7 +33,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       params,
       success: Schedule,
       error: [ScheduleNotFound, StorageUnavailable],
-    }).annotateMerge(described("Read a schedule", "With its next time, and what the last one gave.")),
+    }).annotateMerge(described("Read a schedule", "With its next time, and the result of the last one.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,

@@ -40,7 +40,7 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
     }).annotateMerge(
       described(
         "Set a secret",
-        "With `origin`, a bearer token that tools and MCP servers name as their `secret`. With `provider`, the tenant's own key of a model provider, which its calls use within a second instead of the operator's. It is stored encrypted, sent there only, and shown by no answer.",
+        "With `origin`, a bearer token that tools and MCP servers name as their `secret`. With `provider`, the tenant's own key of a model provider, which its calls use within a second instead of the operator's. It is stored encrypted, sent only there, and never shown.",
       ),
     ),
     HttpApiEndpoint.delete("remove", "/:name", {

@@ -54,7 +54,7 @@ key, code, configuration and hardware. Sends no prompt.`,
       ["sealgate attest show https://proxy.example.com", "For people"],
       ["sealgate attest show https://proxy.example.com --json > evidence.json", "Keep it for `attest verify`"],
     ],
-    exits: { 0: "the evidence is genuine", 1: "there is none, or it is not genuine" },
+    exits: { 0: "the evidence is genuine", 1: "there is no evidence, or it is not genuine" },
     next: "`sealgate attest policy <url>` makes a policy of it, which `chat` and `connect` take as --policy.",
   }),
 )

@@ -42,7 +42,10 @@ for that time alone.`,
         "For programs",
       ],
     ],
-    exits: { 0: "the evidence is genuine, and the policy accepts it", 1: "it is not, or the policy refuses it" },
+    exits: {
+      0: "the evidence is genuine, and the policy accepts it",
+      1: "it is not genuine, or the policy refuses it",
+    },
     next: "`sealgate verify receipt.json --evidence code-….json` shows it beside a receipt.",
   }),
 )

@@ -119,7 +119,7 @@ export const schedulesCommand = makeListCommand("schedules", {
     summary: "List, create and delete schedules",
     description: "Lists the schedules of your tenant, newest first: tasks that agents get at set times.",
     examples: [
-      ["sealgate schedules", "The newest 20: next times, and what the last ones gave"],
+      ["sealgate schedules", "The newest 20, with next times and last results"],
       [`sealgate schedules create --agent ID --cron "0 7 * * *" "Report."`, "A task for every morning"],
       ["sealgate schedules --limit 100 --json", "For programs"],
     ],

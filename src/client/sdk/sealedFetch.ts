@@ -106,7 +106,7 @@ class SealedFetch {
       return refuse(vendor, {
         status: 400,
         code: "invalid_json",
-        message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
+        message: "The request's body is not a JSON object in I-JSON (RFC 7493).",
       })
     }
     let requestId: string | undefined
@@ -182,7 +182,7 @@ class SealedFetch {
   ): Promise<Response> {
     const models = await this.models(signal)
     if (models === undefined) {
-      const message = "The proxy does not say which models there are."
+      const message = "The proxy does not list its models."
       return refuse(vendor, { status: 502, code: "no_models", message, retryable: true })
     }
     if (id === undefined) return Response.json(vendor.modelList(models, query))

@@ -155,12 +155,12 @@ export class ResponseOpener {
     )
     this.must(
       status === "complete" || isObject(record["problem"]),
-      "is of a failure, but the end record has no problem",
+      "reports a failure, but the end record has no problem",
     )
     mustBeSound(receipt, this.sent.session.begunAt)
     mustBeTimely(receipt.received_at, receipt.iat, this.elapsed())
-    this.must(receipt.count === this.payloads.length, "counts other frames than came")
-    this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
+    this.must(receipt.count === this.payloads.length, "counts other frames than those received")
+    this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than those received")
     this.must(
       receipt.request_commitment === encodeBase64Url(await requestCommitment(commitKey, credential, this.sent.payload)),
       "commits to another request",

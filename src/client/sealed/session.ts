@@ -84,7 +84,7 @@ export const verifySession = async (
   const lifetime = (offer.expires_at - offer.iat) * 1000
   if (lifetime < SHORTEST_SESSION_MS) throw new Tampered("The session has expired before it could be used.")
   if (lifetime > MAX_SESSION_SECONDS * 1000) {
-    throw new Tampered(`The session lasts longer than ${MAX_SESSION_SECONDS} s, which no session may.`)
+    throw new Tampered(`The session lasts longer than the maximum of ${MAX_SESSION_SECONDS} s.`)
   }
   if (offer.max_requests === 0) throw new Tampered("The session allows no requests.")
   return {

@@ -37,7 +37,7 @@ export const sessionClaimsFrom = (object: JsonObject): SessionClaims => {
 export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
   const usage = object["usage"]
   if (usage !== null && !isObject(usage)) throw new Tampered("usage is neither null nor an object.")
-  if (object["prompt_persisted"] !== false) throw new Tampered("The receipt does not say that the prompt was not kept.")
+  if (object["prompt_persisted"] !== false) throw new Tampered("The receipt does not claim prompt_persisted: false.")
   return {
     ...issued(object),
     jti: stringOrNull(object, "jti"),

@@ -21,7 +21,7 @@ const outcomeOf = (error: unknown): Pick<Result, "outcome" | "saw"> => {
   if (error instanceof Violation || error instanceof NoResponse) return { outcome: "fail", saw: error.message }
   return {
     outcome: "fail",
-    saw: `the check itself fell over: ${error instanceof Error ? error.message : String(error)}`,
+    saw: `the check itself failed: ${error instanceof Error ? error.message : String(error)}`,
   }
 }
 

@@ -29,7 +29,9 @@ export type TenantBudgetList = typeof TenantBudgetList.Type
 
 /** Whose budget it is; `id` is unique within the kind. */
 export const BudgetOwner = Schema.Struct({
-  kind: Schema.Literals(OWNERS).annotate({ description: "What the budget bounds the calls of." }),
+  kind: Schema.Literals(OWNERS).annotate({
+    description: "Whether the budget limits the calls of a tenant, an agent or a key.",
+  }),
   id: Schema.String,
 }).annotate({ description: "Whose budget it is." })
 export type BudgetOwner = typeof BudgetOwner.Type

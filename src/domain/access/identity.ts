@@ -96,6 +96,6 @@ export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   /** Refuses sums over all agents to a key that is limited to some. */
   static readonly limited = () =>
     new AccessDenied({
-      detail: "The key is limited to some agents, and this covers all of the tenant's; use another key.",
+      detail: "The key is limited to some agents, but this covers all agents of the tenant; use another key.",
     })
 }

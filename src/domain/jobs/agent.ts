@@ -169,5 +169,5 @@ export class TooManyAgents extends Refusal<TooManyAgents>()("TooManyAgents", {
 export class AgentStale extends Refusal<AgentStale>()("AgentStale", {
   code: "agent-stale",
   status: 412,
-  title: "The agent changed meanwhile; read it again and repeat the change on what it is now.",
+  title: "The agent changed meanwhile; read it again, and apply the change to its newest version.",
 }) {}

@@ -20,7 +20,7 @@ export const JobSummary = Schema.Struct({
       mode: Mode,
       effort: Effort.annotate({ description: "The job's, or its agent's." }),
       cost_micro_usd: Schema.Natural.annotate({ description: "Half of the jobs cost no more." }),
-      jobs: Schema.Natural.annotate({ description: "The jobs that the median is of." }),
+      jobs: Schema.Natural.annotate({ description: "The number of jobs from which the median is computed." }),
     }),
   ).annotate({
     description:

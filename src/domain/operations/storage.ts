@@ -30,7 +30,7 @@ export interface Page<A> {
 export class CursorInvalid extends Refusal<CursorInvalid>()("CursorInvalid", {
   code: "cursor-invalid",
   status: 400,
-  title: "The cursor is not one that this list gave out; start again without it.",
+  title: "This list did not issue the cursor; start again without it.",
 }) {}
 
 /** Sorts after every UUID. */

@@ -19,7 +19,7 @@ export class RoutingSettingsInvalid extends Refusal<RoutingSettingsInvalid>()("R
 export class RoutingSettingsStale extends Refusal<RoutingSettingsStale>()("RoutingSettingsStale", {
   code: "routing-config-stale",
   status: 412,
-  title: "The routing configuration changed meanwhile; read it again and repeat the change on what it is now.",
+  title: "The routing configuration changed meanwhile; read it again, and apply the change to its newest version.",
 }) {}
 
 /** Facts about the installation for {@link settingsIssues}. */

@@ -80,7 +80,7 @@ export const telemetrySettings = {
     "OTEL_METRICS_EXPORTER",
     literalText("otlp", "prometheus", "none"),
     "otlp",
-    "prometheus or none: no metrics are sent",
+    "prometheus or none: no metrics are pushed",
   ),
   logsExporter: setting("OTEL_LOGS_EXPORTER", literalText("otlp", "none"), "otlp", "none: no log lines are sent"),
   tracesSampler: setting(

@@ -63,7 +63,7 @@ const parse = (file: string, text: string): Result.Result<ReadonlyMap<string, st
     const [, name, hash] = LINE.exec(line) ?? []
     if (name === undefined || hash === undefined)
       return unusable(`has no key in line ${index + 1}: <name> sha256:<hash>`)
-    if (names.has(hash)) return unusable(`has in line ${index + 1} a key that it had before`)
+    if (names.has(hash)) return unusable(`repeats an earlier key in line ${index + 1}`)
     if (names.size === MAX_KEYS) return unusable(`has more than ${MAX_KEYS} keys`)
     names.set(hash, name)
   }

@@ -6,7 +6,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 const NO_TARGET = {
-  model: "There is no such model for this key; GET /v1/models lists those that there are.",
+  model: "There is no such model for this key; GET /v1/models lists the models.",
   api: "No target of this name serves this API; name another, or correct `apis` of the routing's targets.",
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
   key: "The provider needs your tenant's own key, but none can be read; a manager can set one: PUT /api/v1/secrets/{name}.",

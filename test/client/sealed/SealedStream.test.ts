@@ -202,7 +202,7 @@ describe("a stream returns no unverified part", () => {
   it("if receipt and proof agree on a number of frames other than the number received", async () => {
     const more = { claims: (claims: JsonObject) => ({ ...claims, count: Number(claims["count"]) + 1 }) }
     proxy.hooks = { receipt: more, proof: more }
-    assert.match(String((await read()).error), /counts other frames than came/)
+    assert.match(String((await read()).error), /counts other frames than those received/)
   })
 })
 

@@ -19,7 +19,7 @@ export const endRecords: ReadonlyArray<Case> = [
   size(5000),
   size(8187),
   ...["status", "finish_reasons", "usage"].map(without),
-  refused("C31", "record-status-unknown", "has an end record and a receipt with a status that there is not", {
+  refused("C31", "record-status-unknown", "has an end record and a receipt with an unknown status", {
     record: (record) => ({ ...record, status: "partial" }),
     receipt: { claims: (claims) => ({ ...claims, status: "partial" }) },
   }),
@@ -46,7 +46,7 @@ export const endRecords: ReadonlyArray<Case> = [
     form: "complete",
     payloads: () => [null],
   }),
-  refused("C31", "null-in-stream", "has a frame with nothing in it", {
+  refused("C31", "null-in-stream", "has an empty frame", {
     form: "stream",
     payloads: (payloads) => [null, ...payloads],
   }),

@@ -64,12 +64,12 @@ export const events: ReadonlyArray<Case> = [
   stream("C37", "final-twice", "sends its final frame twice", (events) =>
     events.toSpliced(-1, 0, ...events.slice(-2, -1)),
   ),
-  stream("C37", "frame-after-final", "sends another frame behind its final one", (events) =>
+  stream("C37", "frame-after-final", "sends another frame after its final one", (events) =>
     events.toSpliced(-1, 0, frame({ ...dataOf(events[1]), seq: events.length - 2 })),
   ),
   stream("C35", "open-missing", "does not open the stream", (events) => events.slice(1)),
   stream("C35", "open-twice", "opens the stream twice", (events) => [...events.slice(0, 1), ...events]),
-  stream("C35", "open-late", "opens the stream behind its first frame", ([open, first, ...events]) =>
+  stream("C35", "open-late", "opens the stream after its first frame", ([open, first, ...events]) =>
     [first, open, ...events].flatMap((each) => each ?? []),
   ),
   stream("C35", "open-again", "opens the stream again in its midst", (events) =>
@@ -79,11 +79,11 @@ export const events: ReadonlyArray<Case> = [
     events.toSpliced(-2, 2, ...events.slice(-2).toReversed()),
   ),
   stream("C37", "proof-twice", "proves the stream twice", (events) => [...events, ...events.slice(-1)]),
-  stream("C37", "frame-after-proof", "sends a frame behind the proof", (events) => [...events, ...events.slice(1, 2)]),
-  stream("C35", "unknown-event", "sends an event that there is not", (events) =>
+  stream("C37", "frame-after-proof", "sends a frame after the proof", (events) => [...events, ...events.slice(1, 2)]),
+  stream("C35", "unknown-event", "sends an unknown event", (events) =>
     events.toSpliced(2, 0, { event: "note", data: {} }),
   ),
-  stream("C37", "unknown-after-proof", "sends an event that there is not behind the proof", (events) => [
+  stream("C37", "unknown-after-proof", "sends an unknown event after the proof", (events) => [
     ...events,
     { event: "note", data: {} },
   ]),
@@ -96,15 +96,15 @@ export const events: ReadonlyArray<Case> = [
     events.map((each, i) => (i === 1 ? { ...each, event: "Frame" } : each)),
   ),
   stream("C39", "none", "sends nothing", () => []),
-  stream("C39", "cut-after-open", "ends behind the opening", (events) => events.slice(0, 1)),
-  stream("C39", "cut-after-frame", "ends behind a frame", (events) => events.slice(0, 3)),
+  stream("C39", "cut-after-open", "ends after the opening", (events) => events.slice(0, 1)),
+  stream("C39", "cut-after-frame", "ends after a frame", (events) => events.slice(0, 3)),
   stream("C39", "cut-before-final", "ends before its final frame", (events) => events.slice(0, -2)),
   stream("C39", "cut-before-proof", "ends before its proof", (events) => events.slice(0, -1)),
   stream("C39", "cut-within-proof", "ends within the event of its proof, all but the empty line", (events) => [
     ...events.slice(0, -1),
     ...events.slice(-1).map(({ data }) => `event: proof\ndata: ${JSON.stringify(data)}\n`),
   ]),
-  stream("C39", "broken-after-frame", "breaks the connection behind a frame", (events) => [
+  stream("C39", "broken-after-frame", "breaks the connection after a frame", (events) => [
     ...events.slice(0, 3),
     BREAK,
   ]),
@@ -127,7 +127,12 @@ export const events: ReadonlyArray<Case> = [
     ...events.slice(0, -2),
     ...eventsOf(again()).slice(-2),
   ]),
-  restarting("forbidden", "begins again, which it was asked not to", RESTART, false),
-  restarting("without-provider", "begins again without saying who took over", { reason: "upstream-unavailable" }, true),
-  restarting("text", "begins again with a text in the place of an object", "again", true),
+  restarting("forbidden", "begins again although the request forbids it", RESTART, false),
+  restarting(
+    "without-provider",
+    "begins again without naming the provider that took over",
+    { reason: "upstream-unavailable" },
+    true,
+  ),
+  restarting("text", "begins again with a text in place of an object", "again", true),
 ]

@@ -136,7 +136,7 @@ export const forms: ReadonlyArray<Case> = [
   })),
   body("C29", "array", "has a body that is no object", (body) => [body]),
   body("C2", "cut", "breaks off within its body", (body) => JSON.stringify(body).slice(0, -200)),
-  body("C2", "trailing", "has something behind its body", (body) => `${JSON.stringify(body)}{}`),
+  body("C2", "trailing", "has more text after its body", (body) => `${JSON.stringify(body)}{}`),
   opening("nonce-missing", "opens a stream without a response_nonce", () => ({})),
   opening("nonce-short", "opens a stream with a response_nonce of 31 bytes", () => ({ response_nonce: NONCE_31 })),
   opening("nonce-padded", "opens a stream with a padded response_nonce", (nonce) => ({

@@ -19,7 +19,7 @@ const blockOf = ({ floor, payload }: FramePlan): Buffer => block(payload, floor)
 type Row = readonly [must: string, name: string, says: string, change: (plan: FramePlan) => FramePlan]
 
 const ROWS: ReadonlyArray<Row> = [
-  ["C30", "other-place", "for the place behind its own", (plan) => ({ ...plan, index: plan.index + 1 })],
+  ["C30", "other-place", "for the next place", (plan) => ({ ...plan, index: plan.index + 1 })],
   ["C30", "other-form", "for the other form", (plan) => ({ ...plan, form: otherForm(plan.form) })],
   ["C30", "other-finality", "for the other finality", (plan) => ({ ...plan, final: !plan.final })],
   ["C30", "other-request", "for another request", (plan) => ({ ...plan, requestHash: Buffer.alloc(32) })],

@@ -26,19 +26,19 @@ const UNKNOWN = { extension: { of: ["a later version", 1.5, null] } }
 const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-1" }
 
 export const honest: ReadonlyArray<Case> = [
-  believed("C28", "honest-complete", "answers as the page has it, in one piece", { form: "complete" }),
-  believed("C28", "honest-stream", "answers as the page has it, in a stream", { form: "stream" }),
-  believed("C3", "honest-unknown-claims", "says more in its offer and statements than the page mentions", {
+  believed("C28", "honest-complete", "answers as the protocol says, in one piece", { form: "complete" }),
+  believed("C28", "honest-stream", "answers as the protocol says, in a stream", { form: "stream" }),
+  believed("C3", "honest-unknown-claims", "has unknown members in its offer and statements", {
     offer: (offer) => ({ ...UNKNOWN, ...offer }),
     session: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
     receipt: { claims: (claims) => ({ ...claims, ...UNKNOWN }) },
     proof: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
   }),
-  believed("C3", "honest-unknown-complete", "says more in its answer and end record than the page mentions", {
+  believed("C3", "honest-unknown-complete", "has unknown members in its answer and end record", {
     body: (body) => ({ ...UNKNOWN, ...body }),
     record: (record) => ({ ...UNKNOWN, ...record }),
   }),
-  believed("C3", "honest-unknown-stream", "says more in its frames and events than the page mentions", {
+  believed("C3", "honest-unknown-stream", "has unknown members in its frames and events", {
     payloads: (payloads) => payloads.map((payload) => ({ ...payload, ...UNKNOWN })),
     events: (events) =>
       events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
@@ -99,7 +99,7 @@ export const honest: ReadonlyArray<Case> = [
     form: "stream",
     reply: inPieces(100),
   }),
-  believed("C31", "honest-empty-frames", "sends frames at the tick in which there is nothing", {
+  believed("C31", "honest-empty-frames", "sends empty frames at ticks without text", {
     form: "stream",
     payloads: (payloads) => [{ deltas: [] }, ...payloads.flatMap((payload) => [payload, { deltas: [] }])],
   }),

@@ -78,7 +78,7 @@ export const offers: ReadonlyArray<Case> = [
   ),
   weakKey("minus-one", "one less than the prime", `ec${"ff".repeat(30)}7f`),
   weakKey("prime", "the prime itself", `ed${"ff".repeat(30)}7f`),
-  weakKey("beyond-prime", "beyond the prime, so that it is another point's second spelling", `f6${"ff".repeat(30)}7f`),
+  weakKey("beyond-prime", "above the prime, as a second encoding of another point", `f6${"ff".repeat(30)}7f`),
   claiming("C4", "offer-key-top-bit", "offers a key whose X25519 part has its top bit set", (claims) => {
     const key = keyIn(claims)
     key[key.length - 1] = (key.at(-1) ?? 0) | 0x80

@@ -36,8 +36,8 @@ export const refusals: ReadonlyArray<Case> = [
   refusal("overloaded", "says that it is overloaded", problemReply(503, "overloaded")),
   refusal("internal", "says that it has a fault", problemReply(500, "internal")),
   refusal("unopenable", "says that it cannot open a request", problemReply(400, "unopenable")),
-  noRefusal("bad-gateway", "lets a page of something in between come, with 502", BAD_GATEWAY),
-  noRefusal("gone-no-problem", "says that the session is gone in something that is no problem document", {
+  noRefusal("bad-gateway", "sends the page of an intermediary, with 502", BAD_GATEWAY),
+  noRefusal("gone-no-problem", "says that the session is gone in a body that is no problem document", {
     ...GONE,
     headers: { "content-type": "application/json" },
   }),
@@ -46,11 +46,11 @@ export const refusals: ReadonlyArray<Case> = [
     "says that the session is gone in a problem document that is not I-JSON",
     page(410, "application/problem+json", GONE_TWICE),
   ),
-  noRefusal("redirect", "sends the client elsewhere", {
+  noRefusal("redirect", "redirects the client", {
     ...page(307, "text/plain", ""),
     headers: { location: "/honest-complete/v1/completions" },
   }),
   ofInit("no-common-suite", "says that it has none of the suites", problemReply(400, "no-common-suite")),
   ofInit("init-internal", "says that it has a fault when a session is begun", problemReply(500, "internal")),
-  ofInit("init-page", "answers with a page of something in between when a session is begun", BAD_GATEWAY, "break"),
+  ofInit("init-page", "answers with the page of an intermediary when a session is begun", BAD_GATEWAY, "break"),
 ]

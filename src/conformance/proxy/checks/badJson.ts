@@ -13,10 +13,10 @@ export const BAD_JSON: ReadonlyArray<readonly [what: string, spoil: Spoil]> = [
   ["a member twice within a member", (json) => beginning(json, '"note":[{"a":1,"a":2}]')],
   ["a byte order mark", (json) => `\uFEFF${json}`],
   ["half of a surrogate pair", (json) => beginning(json, '"note":"\\ud83e"')],
-  ["the other half, in a name", (json) => beginning(json, '"\\udd6d":1')],
+  ["the other half of a surrogate pair, in a name", (json) => beginning(json, '"\\udd6d":1')],
   ["a byte that is not UTF-8", (json) => withBytes(json, 0xff)],
   ["a surrogate in UTF-8", (json) => withBytes(json, 0xed, 0xa0, 0x80)],
   ["an overlong character", (json) => withBytes(json, 0xc0, 0xaf)],
   ["a text cut short", (json) => json.slice(0, -1)],
-  ["something behind the text", (json) => `${json}{}`],
+  ["more text after the value", (json) => `${json}{}`],
 ]

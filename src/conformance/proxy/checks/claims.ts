@@ -117,7 +117,7 @@ export const claimChecks: ReadonlyArray<Check> = [
       return skip(`that would be in ${Math.round(left / 1000)} s; a server with sessions of a few seconds shows it`)
     const { body, sent } = await probe.seal(session, { payload: probe.payload(session, UNSERVED) })
     await new Promise((resolve) => setTimeout(resolve, left + 1000))
-    const gone = refusedAs(await probe.post(body), "a request after that", "410 session-gone")
+    const gone = refusedAs(await probe.post(body), "a request after its end", "410 session-gone")
     return `${gone}, for the session ${encodeBase64Url(sent.session.idBytes)}`
   }),
 ]

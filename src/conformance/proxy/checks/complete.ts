@@ -53,11 +53,11 @@ const sameHeaders = async (probe: Probe, stream: boolean): Promise<string> => {
   for (const [index, other] of others.entries()) {
     must(
       other === first,
-      `the headers of ${KINDS[index]?.[0]} are others: ${other.replaceAll("\n", "; ")} and not ${first?.replaceAll("\n", "; ")}`,
+      `the headers of ${KINDS[index]?.[0]} differ: ${other.replaceAll("\n", "; ")} and not ${first?.replaceAll("\n", "; ")}`,
     )
   }
   const telling = Object.keys(answers[0]?.headers ?? {}).filter((name) => TELLING.test(name))
-  must(telling.length === 0, `these headers tell of the exchange: ${telling.join(", ")}`)
+  must(telling.length === 0, `these headers reveal something about the exchange: ${telling.join(", ")}`)
   return `${answers.length} answers with the same headers`
 }
 
@@ -115,7 +115,7 @@ export const completeChecks: ReadonlyArray<Check> = [
         for (const [name, value] of Object.entries({ ...EVERY_ANSWER, ...(stream ? EVERY_STREAM : {}) })) {
           must(headers[name] === value, `${name} is ${headers[name] ?? "missing"}`)
         }
-        return stream ? "a stream as it must be" : "a complete answer as it must be"
+        return stream ? "a stream has the required headers" : "a complete answer has the required headers"
       }),
   ),
   check("P31", "sizes-complete", "a short answer and a failure have the same sizes on the wire", async (probe) => {
@@ -136,7 +136,7 @@ export const completeChecks: ReadonlyArray<Check> = [
     const { data } = await probe.asking(UNSERVED)
     must(data[0] === null, "a failure has an answer in its first frame")
     const { data: answered } = await probe.served({ body: PROMPT })
-    must(isObject(answered[0]), "an answer has none in its first frame")
+    must(isObject(answered[0]), "an answer has null in its first frame")
     return "null of a failure, an object of an answer"
   }),
   check("P40", "end-record-size", "every end record has 4092 bytes, filled with white space", async (probe) => {

@@ -70,7 +70,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
   check(
     "P16",
     "request-too-large-first",
-    "the size of the ciphertext is looked at before the session and its claims",
+    "the size of the ciphertext is checked before the session and its claims",
     async (probe) => {
       const { sealed: request, session } = await sealed(probe)
       const ciphertext = "A".repeat(Math.ceil((session.maxRequestBytes * 4) / 3) + 8)
@@ -99,7 +99,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
     if (received.status === 200 && !probe.isLocal) return skip("this server is not local, and may serve every name")
     return refusedAs(received, "a request under another name", "421 misdirected")
   }),
-  check("P3", "request-unknown-members", "members of a body that mean nothing are ignored", async (probe) => {
+  check("P3", "request-unknown-members", "unknown members of a body are ignored", async (probe) => {
     const { sealed: request } = await sealed(probe)
     await probe.open(await sentWith(probe, request, { extension: { of: [1.5] } }), request)
     return "it was opened"
@@ -112,7 +112,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
       "415 unsupported-media-type",
     )
   }),
-  check("P44", "request-unknown-session", "a request to a session that there is not is refused", async (probe) => {
+  check("P44", "request-unknown-session", "a request to an unknown session is refused", async (probe) => {
     const { sealed: request } = await sealed(probe)
     return refusedAs(
       await sentWith(probe, request, { session_id: encodeBase64Url(randomBytes(16)) }),
@@ -145,34 +145,29 @@ export const envelopeChecks: ReadonlyArray<Check> = [
     await probe.open(await probe.post(request.body, { authorization: `Bearer ${randomUUID()}` }), request)
     return "it was opened with an unknown header"
   }),
-  check(
-    "P1",
-    "request-base64url",
-    "bytes that are spelled in another way than the one there is are refused",
-    async (probe) => {
-      const { sealed: request } = await sealed(probe)
-      const { ciphertext, enc, session_id } = request.sent.body
-      const changes: ReadonlyArray<Changed> = [
-        ["a session_id with unused bits", { session_id: withUnusedBit(session_id) }],
-        ["an enc with padding", { enc: `${enc}=` }],
-        ["an enc with a line feed", { enc: `${enc}\n` }],
-        ["a ciphertext with padding", { ciphertext: `${ciphertext}==` }],
-        ["a ciphertext with white space", { ciphertext: `${ciphertext.slice(0, 8)} ${ciphertext.slice(8)}` }],
-        [
-          "a ciphertext with a character over",
-          { ciphertext: `${ciphertext}${"A".repeat((5 - (ciphertext.length % 4)) % 4)}` },
-        ],
-        ["a ciphertext of the other alphabet", { ciphertext: `${ciphertext.slice(0, -1)}+` }],
-      ]
-      return each(changes, async ([what, change]) =>
-        refusedAs(await sentWith(probe, request, change), what, "400 malformed", "400 unopenable"),
-      )
-    },
-  ),
+  check("P1", "request-base64url", "bytes in a spelling that is not canonical are refused", async (probe) => {
+    const { sealed: request } = await sealed(probe)
+    const { ciphertext, enc, session_id } = request.sent.body
+    const changes: ReadonlyArray<Changed> = [
+      ["a session_id with unused bits", { session_id: withUnusedBit(session_id) }],
+      ["an enc with padding", { enc: `${enc}=` }],
+      ["an enc with a line feed", { enc: `${enc}\n` }],
+      ["a ciphertext with padding", { ciphertext: `${ciphertext}==` }],
+      ["a ciphertext with white space", { ciphertext: `${ciphertext.slice(0, 8)} ${ciphertext.slice(8)}` }],
+      [
+        "a ciphertext with a surplus character",
+        { ciphertext: `${ciphertext}${"A".repeat((5 - (ciphertext.length % 4)) % 4)}` },
+      ],
+      ["a ciphertext of the other alphabet", { ciphertext: `${ciphertext.slice(0, -1)}+` }],
+    ]
+    return each(changes, async ([what, change]) =>
+      refusedAs(await sentWith(probe, request, change), what, "400 malformed", "400 unopenable"),
+    )
+  }),
   check(
     "P16",
     "request-order",
-    "a request is looked at in the order of the page: shape, claims, session, and only then it is opened",
+    "a request is checked in the order of the page: shape, claims, session; only then it is opened",
     async (probe) => {
       const { sealed: request } = await sealed(probe)
       await probe.open(await probe.post(request.body), request)
@@ -188,21 +183,16 @@ export const envelopeChecks: ReadonlyArray<Check> = [
         "an enc that came before, which does not open",
         "409 replayed",
       )
-      return `${shape}, ${claim}, ${refusedAs(await sentWith(probe, request, { ...elsewhere, ...broken }), "nothing that opens, in no session", "410 session-gone")}`
+      return `${shape}, ${claim}, ${refusedAs(await sentWith(probe, request, { ...elsewhere, ...broken }), "an unopenable request in no session", "410 session-gone")}`
     },
   ),
-  check(
-    "P51",
-    "path-unknown",
-    "a path that is not there, and another method on one that is, are refused",
-    async (probe) => {
-      const nowhere = await probe.wire.send("v1/conformance-none", {})
-      const missing = refusedAs(nowhere, "a path that is not there", "404 not-found")
-      return `${missing}, ${await each(["v1/init", "v1/completions"], async (path) =>
-        refusedAs(await probe.wire.send(path, {}), `GET /${path}`, "405 method-not-allowed"),
-      )}`
-    },
-  ),
+  check("P51", "path-unknown", "an unknown path, and another method on a known one, are refused", async (probe) => {
+    const nowhere = await probe.wire.send("v1/conformance-none", {})
+    const missing = refusedAs(nowhere, "an unknown path", "404 not-found")
+    return `${missing}, ${await each(["v1/init", "v1/completions"], async (path) =>
+      refusedAs(await probe.wire.send(path, {}), `GET /${path}`, "405 method-not-allowed"),
+    )}`
+  }),
   check("P45", "request-trace", "trace headers are ignored, and no answer has any", async (probe) => {
     const { sealed: request } = await sealed(probe)
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -49,7 +49,7 @@ export const initChecks: ReadonlyArray<Check> = [
     check(
       "P8",
       `init-${name.toLowerCase()}`,
-      `a session with the suite ${name} is offered as it must be`,
+      `a session with the suite ${name} is offered correctly`,
       async (probe) => {
         const { session } = await probe.begin([name])
         return `an offer whose key has ${session.publicKey.length} bytes, for the suite ${JSON.stringify(id)}`
@@ -79,7 +79,7 @@ export const initChecks: ReadonlyArray<Check> = [
   check(
     "P10",
     "init-hash-as-received",
-    "init_hash covers the body as it was received, with members that mean nothing",
+    "init_hash covers the body as it was received, unknown members included",
     async (probe) => {
       const bodies = [` \n${bodyWith({ extension: [1.5, { of: null }] })} `, bodyWith({ client_nonce: nonce(64) })]
       return each(bodies, async (body) => {

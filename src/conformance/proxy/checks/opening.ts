@@ -56,7 +56,7 @@ export const openingChecks: ReadonlyArray<Check> = [
     check(
       "P44",
       `unopenable-${name.toLowerCase()}`,
-      `what was not sealed to the session with ${name}, or was changed, cannot be opened`,
+      `a request not sealed to the session with ${name}, or changed, cannot be opened`,
       async (probe) => {
         const { sealed: request, session } = await sealed(probe, name)
         const payload = probe.payload(session, UNSERVED)
@@ -118,7 +118,7 @@ export const openingChecks: ReadonlyArray<Check> = [
       },
     ),
   ),
-  check("P15", "request-block", "a block that padding does not give cannot be opened", (probe) =>
+  check("P15", "request-block", "a block that padding cannot produce cannot be opened", (probe) =>
     each(BLOCKS, async ([what, make]) =>
       refusedAs(
         await inBlock(probe, (payload) => make(joinContent(probe.credential, payload), payload)),

@@ -64,16 +64,20 @@ export const payloadChecks: ReadonlyArray<Check> = [
         ([what, member]) => asBytes(probe, what, (json) => `{${member},${json.slice(1)}`, "invalid-request"),
       ),
   ),
-  check("P23", "payload-stale", "a request of more than a minute ago, or in the future, is stale", async (probe) =>
-    failing(probe, "stale", [
-      ["a request of 65 s ago", await at(probe, -BEYOND_MS)],
-      ["a request from in 65 s", await at(probe, BEYOND_MS)],
-    ]),
+  check(
+    "P23",
+    "payload-stale",
+    "a request issued more than a minute ago, or as far in the future, is stale",
+    async (probe) =>
+      failing(probe, "stale", [
+        ["a request issued 65 s ago", await at(probe, -BEYOND_MS)],
+        ["a request issued 65 s in the future", await at(probe, BEYOND_MS)],
+      ]),
   ),
   check("P23", "payload-fresh", "a request of less than a minute ago is not stale", async (probe) =>
     failing(probe, "unsupported-api", [
-      ["a request of 45 s ago", await at(probe, -WITHIN_MS)],
-      ["a request from in 45 s", await at(probe, WITHIN_MS)],
+      ["a request issued 45 s ago", await at(probe, -WITHIN_MS)],
+      ["a request issued 45 s in the future", await at(probe, WITHIN_MS)],
     ]),
   ),
   check("P18", "payload-issued-at", "an issued_at that is no integer is an invalid request", (probe) =>
@@ -117,7 +121,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
       return failedAs(answer, "such a request", "unsupported-api")
     }),
   ),
-  check("P18", "payload-order", "that it is stale is said before anything else that is wrong", async (probe) =>
+  check("P18", "payload-order", "a stale request is reported as stale before any other fault", async (probe) =>
     failing(probe, "stale", [
       ["a stale request to an unknown provider", await at(probe, -BEYOND_MS, { provider: UNKNOWN_PROVIDER })],
       ["a stale request for no API", await at(probe, -BEYOND_MS)],
@@ -125,7 +129,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
   ),
   check("P27", "payload-api", "an unknown api is unsupported", (probe) =>
     failing(probe, "unsupported-api", [
-      ["an api of its own", UNSERVED],
+      ["an invented api", UNSERVED],
       ["an api in capitals", { api: "CHAT.COMPLETIONS" }],
     ]),
   ),
@@ -182,13 +186,13 @@ export const payloadChecks: ReadonlyArray<Check> = [
   ),
   check("P47", "payload-known-members-responses", "it is looked at in Responses", async (probe) =>
     failing(await having(probe, "responses"), "invalid-request", [
-      ["an answer from the background", { api: "responses", body: { input: PROMPT, background: true } }],
+      ["an answer made in the background", { api: "responses", body: { input: PROMPT, background: true } }],
     ]),
   ),
-  check("P24", "payload-provider", "a provider that there is not is said to be not configured", (probe) =>
+  check("P24", "payload-provider", "an unknown provider is reported as not configured", (probe) =>
     failing(probe, "provider-not-configured", [["such a request", { provider: UNKNOWN_PROVIDER }]]),
   ),
-  check("P3", "payload-unknown-members", "members of a payload that mean nothing are ignored", (probe) =>
+  check("P3", "payload-unknown-members", "unknown members of a payload are ignored", (probe) =>
     failing(probe, "unsupported-api", [["such a request", { ...UNSERVED, extension: { of: [1.5, null] } }]]),
   ),
   check(

@@ -52,7 +52,7 @@ export const statementChecks: ReadonlyArray<Check> = [
   check(
     "P6",
     "statement-headers",
-    "the header of every statement has alg, typ and kid, as they must be, and nothing else",
+    "the header of every statement has exactly alg, typ and kid, with the right values",
     async (probe) =>
       each(await oneOfEach(probe), async ({ kind, text }) => {
         const header = objectIn(parts(text)[0])
@@ -128,7 +128,7 @@ export const statementChecks: ReadonlyArray<Check> = [
       (name) => objectIn(parts(proof?.text ?? "")[1])[name] !== undefined,
     )
     must(said.length === 0, `it has the claims ${said.join(", ")}`)
-    return "it says nothing of that"
+    return "it does not say so"
   }),
   check("P29", "response-nonce", "every answer has a response_nonce of its own", async (probe) => {
     const nonces = await Promise.all([1, 2, 3, 4].map(async () => (await probe.asking(UNSERVED)).nonce))

@@ -24,7 +24,7 @@ const apiHeaders = (api: ApiName, { headers }: HttpServerRequest.HttpServerReque
   )
 
 const NO_MODEL = new RequestInvalid({
-  errors: [{ path: "model", message: "name a model; GET /v1/models lists those that there are" }],
+  errors: [{ path: "model", message: "name a model; GET /v1/models lists the models" }],
 })
 
 /** Returns the body of `request`, decompressed. `hold` takes memory until the scope closes. */

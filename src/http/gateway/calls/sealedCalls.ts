@@ -11,7 +11,7 @@ import { Upstream } from "../../../services/upstream/Upstream.ts"
 import { callOf } from "./callOf.ts"
 import { type CallError, callProblem } from "./vendorErrors.ts"
 
-const NO_MODEL = invalidRequest("Name a model; GET /v1/models lists those that there are.", {
+const NO_MODEL = invalidRequest("Name a model; GET /v1/models lists the models.", {
   errors: Redacted.make([{ path: "body.model", message: "is missing" }]),
 })
 

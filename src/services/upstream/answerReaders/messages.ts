@@ -44,7 +44,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     const name = PARTS.get(type)
     const part = name === undefined ? undefined : event[name]
     if (name !== undefined && !isObject(part)) return garbage(`malformed ${String(type)}`)
-    if (this.stopped) return garbage("an event behind the end of the message")
+    if (this.stopped) return garbage("an event after the end of the message")
     if (type === "message_start") {
       // A second message would be read as if both were one.
       if (this.answering) return garbage("a second message_start")

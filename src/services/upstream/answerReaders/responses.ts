@@ -91,7 +91,7 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
   add(event: JsonObject): ProviderFailure | undefined {
     const { response, type } = event
     if (typeof type !== "string") return garbage("the type of an event is no text")
-    if (this.ended) return garbage("an event behind the end of the response")
+    if (this.ended) return garbage("an event after the end of the response")
     const ends = ENDS.get(type)
     if (ends !== undefined || BEGINS.has(type) || FAILS.has(type)) {
       if (!isObject(response)) return garbage(`malformed ${type}`)

@@ -290,9 +290,9 @@ layer(client, { excludeTestServices: true })((it) => {
     )
 
     it.effect.each([
-      ["gzip", "garbage: an answer that is not in the coding that it names, gzip"],
-      ["br", "garbage: an answer that is not in the coding that it names, br"],
-      ["zstd", "garbage: an answer that is not in the coding that it names, zstd"],
+      ["gzip", "garbage: an answer that is not in the coding gzip, which it names"],
+      ["br", "garbage: an answer that is not in the coding br, which it names"],
+      ["zstd", "garbage: an answer that is not in the coding zstd, which it names"],
       ["compress", "garbage: an answer in the coding compress, which was not asked for"],
       ["gzip, br", "garbage: an answer in the coding gzip, br, which was not asked for"],
     ])("%s: an undecodable body is reported", ([name, said]) =>

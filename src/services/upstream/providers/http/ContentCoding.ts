@@ -27,7 +27,7 @@ export const decodedBytes = (
   }
   const decoded = NodeStream.pipeThroughDuplex(Stream.fromPull(Effect.succeed(pullOf(bytes))), {
     evaluate: decoder,
-    onError: () => garbage(`an answer that is not in the coding that it names, ${name}`),
+    onError: () => garbage(`an answer that is not in the coding ${name}, which it names`),
   })
   return Effect.map(
     Stream.toPull(decoded),
