@@ -10,7 +10,7 @@ export interface Place {
 
 export interface Agent {
   readonly name: string
-  /** What npm installs. */
+  /** The packages that npm installs. */
   readonly spec: string
   readonly command: string
   readonly args: (task: string) => ReadonlyArray<string>

@@ -57,7 +57,7 @@ const run = async (agent: Agent, folder: string, place: Place): Promise<Ran> => 
   return { code: code === null ? null : Number(code), output: (await output).join("\n"), written: writtenIn(work) }
 }
 
-/** What is wrong with a run, and with what the vendor was asked meanwhile. */
+/** The faults of a run, and of the requests that the vendor got meanwhile. */
 const problemsOf = (
   agent: Agent,
   { key }: Place,

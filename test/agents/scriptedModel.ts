@@ -4,7 +4,7 @@ import type { NativeReply, NativeRequest } from "../support/nativeUpstream.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
 import { isObject, parseJson } from "../../src/domain/json/json.ts"
 
-/** What the models say once they were told what their command printed. */
+/** The models' text after they received the output of their command. */
 export const DONE = "The seal is in its file."
 
 const membersOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {})

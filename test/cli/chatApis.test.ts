@@ -1,4 +1,4 @@
-/** `sealgate chat --api`: other APIs than Chat Completions, what is said of the cache, and what is kept of an answer. */
+/** `sealgate chat --api`: APIs other than Chat Completions, cached tokens in the output, and the evidence of an answer. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"

@@ -9,7 +9,7 @@ import { startProxy } from "../support/proxy.ts"
 const AS_TERMINAL = new URL("./asTerminal.ts", import.meta.url).pathname
 const ESCAPE = "\u001b["
 
-/** What a command prints when one of its streams is a terminal. */
+/** Returns the output of a command if one of its streams is a terminal. */
 const printed = Effect.fnUntraced(function* (
   terminal: "stdout" | "stderr",
   args: ReadonlyArray<string>,

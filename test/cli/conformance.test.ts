@@ -68,7 +68,7 @@ describe("sealgate conformance proxy", () => {
   )
 })
 
-/** A program that believes whatever it is told, and begins a session so that it is told something. */
+/** A program that believes every answer. It begins a session, so that there is one. */
 const CREDULOUS = `
 const suites = [{ kem: 32, kdf: 1, aead: 2 }]
 const body = JSON.stringify({ client_nonce: "A".repeat(22), suites })

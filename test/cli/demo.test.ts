@@ -30,7 +30,7 @@ const proxyOf = async (child: ChildProcess): Promise<string> => {
   throw new Error("it started no proxy")
 }
 
-/** Waits until nobody listens there any more. */
+/** Waits until nothing listens there. */
 const gone = async (url: string): Promise<void> => {
   while (
     await fetch(`${url}/health`).then(

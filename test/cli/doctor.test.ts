@@ -271,7 +271,7 @@ describe("sealgate doctor", () => {
   it.live("reports a proxy that refuses the host name used", () =>
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy()
-      // Reaches this machine, but is no name of it.
+      // An address that reaches this machine but is not one of its names.
       const { code, errors, says, report } = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
       assert.deepStrictEqual([code, errors], [1, ["reachable"]])
       assert.include(says("reachable"), "does not answer under that name")

@@ -166,7 +166,7 @@ describe("--log-level", () => {
       const env = { PORT: String(port), HOST: "127.0.0.1", LOG_LEVEL: "info" }
       const quiet = yield* Processes.run(["proxy", "--log-level", "error"], { env })
       yield* Effect.promise(async () => {
-        // What is read whole leaves no request in flight, which would hold the shutdown up.
+        // Reads the whole answer, because a request in flight would delay the shutdown.
         const healthy = () =>
           fetch(`http://127.0.0.1:${port}/health`)
             .then((response) => response.text())

@@ -26,6 +26,6 @@ const programs: Readonly<Record<string, Effect.Effect<unknown>>> = {
   server: Layer.launch(server),
 }
 
-// As a server would be, it is kept alive by something that listens.
+// Keeps the process alive by a listener, like a server.
 if (kind === "server") setInterval(() => undefined, 1000)
 runUntilSignal(programs[kind] ?? Effect.die("no such kind"), kind === "server")

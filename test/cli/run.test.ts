@@ -1,4 +1,4 @@
-/** What signals do to a program that runs until it gets one. */
+/** Effects of signals on a program that runs until it gets one. */
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

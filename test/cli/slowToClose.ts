@@ -14,7 +14,7 @@ const resource = Layer.effectDiscard(
 )
 
 process.on("exit", () => console.log("exit hook"))
-// As a server would be, it is kept alive by something that listens.
+// Keeps the process alive by a listener, like a server.
 setInterval(() => undefined, 1000)
 runUntilSignal(
   Layer.launch(layerLastResort(Duration.zero, Duration.seconds(Number(patience))).pipe(Layer.provideMerge(resource))),

@@ -1,4 +1,4 @@
-/** What commands show of text that others wrote: servers, models, files. */
+/** Text that others wrote (servers, models, files) in the output of commands. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"

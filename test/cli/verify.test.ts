@@ -14,7 +14,7 @@ import { eventsOf, recording } from "../support/tamper.ts"
 
 const PROMPT = "Pay Bob ten"
 
-/** One streamed answer, everything that is left of it, and a folder to put files in. */
+/** One streamed answer, all evidence of it, and a folder for files. */
 const answered = Effect.gen(function* () {
   const proxy = yield* startProxy()
   const folder = yield* temporaryFolder
@@ -275,7 +275,7 @@ describe("sealgate verify", () => {
       for (const args of [["/no/such/file"], [write("Hello")], [write({ hello: "world" })], []]) {
         yield* expects(2, [...args, "--pin", proxy.kid])
       }
-      // A file of one's own keys is one's own word; a pin makes keys from anywhere good enough.
+      // The verifier's own file of keys is trusted. Keys from elsewhere count if they are pinned.
       yield* expects(0, [file, "--keys", keys])
       const pinned = ["--pin", proxy.kid, "--keys", `${proxy.url}/v1/keys`]
       yield* expects(0, [write(end.statements.receipt), ...pinned])

@@ -97,7 +97,7 @@ describe("proven code", () => {
     await prove()
     assert.strictEqual(asked, 2)
 
-    // In sleep, only the time of day goes on.
+    // While the machine sleeps, only the time of day advances.
     vi.setSystemTime(Date.now() + HOUR)
     await prove()
     assert.strictEqual(asked, 3)

@@ -34,7 +34,7 @@ const layoutOf = (exchange: PublishedExchange) => ({
   floor: exchange.form === "stream" ? floorOf(paceOf(payloadOf(exchange).pace)) : FLOOR,
 })
 
-/** Seals what was sealed; with X-Wing, whose encapsulation nobody can fix here, as it was sealed. */
+/** Seals the payload again. With X-Wing, whose encapsulation cannot be fixed here, returns the published ciphertext. */
 const seal = async (exchange: PublishedExchange): Promise<SentRequest> => {
   const { request } = exchange
   const session = await begin(exchange)

@@ -45,7 +45,7 @@ describe("our client", () => {
   it.live("does so with the other suite, without a pace, and without restarts", () =>
     Effect.gen(function* () {
       const options: Options = { suites: ["X25519"], pace: 0, restart: false }
-      // In a stream wherever a case takes either form.
+      // As a stream wherever a case allows either form.
       const streamed = CASES.map((each): Case => ({ form: "stream", ...each }))
       const { failed, skipped } = yield* resultsOf(streamed, testerOf(SealedClient, options))
       assert.deepStrictEqual(failed, [])

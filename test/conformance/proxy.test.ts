@@ -58,7 +58,7 @@ describe("the checks", () => {
   })
 })
 
-/** Answers whatever it is asked with the same. */
+/** Gives the same answer to every request. */
 const strange = (status: number, type: string, body: string) =>
   Effect.acquireRelease(
     Effect.callback<HttpServer>((resume) => {

@@ -1,4 +1,4 @@
-/** What the gateway does, on both databases, over real sockets. */
+/** The gateway's API, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, identity, Latch, Option, Schedule, type Scope, Stream } from "effect"
 import { SignJWT } from "jose"
@@ -305,7 +305,7 @@ describeDatabases("the gateway", (database) => {
       // The request arrives before the stream reports its step.
       yield* seen.await
       const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
-      // At once, while the job's call still takes its time.
+      // At once, although the job's call still runs.
       assert.strictEqual((yield* Fiber.join(poll)).status, "running")
       // The step that is under way, and none that has finished.
       assert.deepStrictEqual(

@@ -417,7 +417,7 @@ describeDatabases("agents over A2A", (database) => {
       const late = yield* Effect.promise(() => client.createTaskPushNotificationConfig({ ...other, url: receiver.url }))
       assert.strictEqual(late.id, "other")
       yield* arrived(3)
-      // Its notice is known by now.
+      // Its earlier notice was already sent.
       yield* Effect.promise(() => client.createTaskPushNotificationConfig(other))
       yield* Effect.repeat(list, { until: ({ configs }) => configs.length === 0 })
       const reader = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))

@@ -100,7 +100,7 @@ it.live("a call without a limit gets the reserved one, and a call with a larger 
     assert.deepInclude(fake.requests[2]?.body, { max_tokens: 30 })
     yield* Effect.promise(() => chat.completions.create(ask("Hi", "claude-x")))
     assert.deepInclude(fake.requests[3]?.body, { max_tokens: 8192 })
-    // Its estimate leaves less than that of the context of 100,000 tokens.
+    // By its estimate, the prompt leaves less than the whole context of 100,000 tokens.
     yield* Effect.promise(() => openai(largeKey).chat.completions.create(ask("x".repeat(285_000))))
     const left = 100_000 - Math.ceil(JSON.stringify(ask("x".repeat(285_000))).length / 3)
     assert.deepInclude(fake.requests[4]?.body, { max_tokens: left })
@@ -181,7 +181,7 @@ it.live("every picture of a call counts, linked or inline, and nothing else coun
       const error = yield* failing(request())
       assert.deepInclude(Object(error), { status: 402 }, String(request))
     }
-    // As bytes alone, each of these had no room either.
+    // Counted by bytes alone, none of these would fit either.
     yield* Effect.promise(() => chatWith([{ type: "image_url", image_url: { url: `data:image/png;base64,${long}` } }]))
     yield* Effect.promise(() => claudeWith([{ type: "image", source }]))
     assert.lengthOf(fake.requests, 2)

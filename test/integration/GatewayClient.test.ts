@@ -90,7 +90,7 @@ describe("GatewayClient", () => {
       const stranger = new GatewayClient({ baseUrl: gateway.url, token: async () => "guess" })
       const refused = yield* failing(stranger.agents.list())
       assert.deepInclude(refused instanceof GatewayProblem ? refused.problem : {}, { status: 401 })
-      // An address that reaches this machine, but is no name of it.
+      // An address that reaches this machine but is not one of its names.
       const elsewhere = new GatewayClient({ baseUrl: gateway.url.replace("127.0.0.1", "0.0.0.0"), token: "x" })
       const page = new GatewayClient({ baseUrl: gateway.url, token: "x", fetch: asPageOf("https://evil.example") })
       for (const call of ["list", "create", "get", "remove", "execute"] as const) {

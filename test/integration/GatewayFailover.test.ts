@@ -13,7 +13,7 @@ const WELL = "from the second"
 const ANSWER: Answer = { text: ["from ", "the ", "first"] }
 const FIRST = "from the first"
 const RETRIES = 2
-// Far more than an answer at once takes, also on a busy machine.
+// Much longer than an immediate answer takes, even on a busy machine.
 const LATE_MS = 1000
 const SLOW_MS = 2000
 
@@ -30,7 +30,7 @@ const INTERRUPTED: End = "upstream-interrupted"
 
 /** A behaviour of the first model, the ends of whole and streamed answers, and the most requests that it gets. */
 interface Kind {
-  /** One reply, after which it is well. */
+  /** Fails once and works from then on. */
   readonly once?: Reply
   readonly always?: Reply
   readonly whole: End

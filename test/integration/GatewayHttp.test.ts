@@ -174,7 +174,7 @@ describe("a refusing gateway", () => {
     ["GET /api/v1/routing/stats?scope=all&interval=day", { status: 403, code: "forbidden" }],
     ["GET /api/v1/routing/stats?scope=all", { status: 403, code: "forbidden" }],
     [`GET ${config}`, { status: 403, code: "forbidden" }],
-    // Whoever may not change it learns nothing about what would be wrong with the change.
+    // A caller that may not make the change learns nothing about its mistakes.
     [`PUT ${config}`, { status: 403, code: "forbidden", body: { strategy: "none" } }],
   ]
 

@@ -256,7 +256,7 @@ describeDatabases("keys of the gateway", (database) => {
           }))
         const answer = yield* answerFor(path)
         assert.strictEqual(answer.status, 404, `${method} ${path}`)
-        // Another tenant's rows are answered exactly like rows that never were.
+        // Rows of another tenant get the same answer as rows that never existed.
         if (chat === undefined) assert.deepStrictEqual(answer, yield* answerFor(path.replace(UUID, MISSING)), path)
       }
     }),
@@ -451,7 +451,7 @@ describeDatabases("keys of the gateway", (database) => {
           body,
         })
       const open = yield* Effect.forkScoped(ask(kept.key, follow))
-      // Its limits are no reason to end anything.
+      // A change of its limits ends nothing.
       const limits = { name: "other", max_running_jobs: 5, requests_per_minute: 60 }
       yield* call(gateway, "PATCH", `/api/v1/keys/${kept.id}`, { token: boss, body: limits })
       for (const end of [
@@ -531,7 +531,7 @@ describeDatabases("keys of the gateway", (database) => {
         const gateway = yield* startGateway(yield* databaseUrl(database))
         const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
         for (const [members, path] of [
-          // It could make an unlimited one.
+          // Such a key could make an unlimited one.
           [{ models: { allow: ["echo"] } }, "payload.roles"],
           [{ roles: ["run"], budgets: [{ per: "day" }] }, "payload.budgets"],
           ...["", "k\0", "line\nbreak", "x".repeat(201)].map((name) => [{ name }, "payload.name"] as const),

@@ -4,7 +4,7 @@ import { type Duration, Effect } from "effect"
 import { call, callOperator, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { postgresCanStart, privatePostgres, setReadOnly } from "../support/privatePostgres.ts"
 
-/** Far more than a request may take to say that there is no database. */
+/** Much longer than a request may take to report that the database is away. */
 const HUNG = "10 seconds"
 const SOON = "30 seconds"
 

@@ -1,4 +1,4 @@
-/** What the gateway reports to tenants: jobs found and counted, typical costs, latencies, and the health of providers. */
+/** Reports of the gateway to tenants: jobs found and counted, typical costs, latencies, and the health of providers. */
 import { assert, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { GatewayClient } from "../../src/client/gateway.ts"

@@ -142,7 +142,7 @@ describeDatabases("an own mode", (database) => {
         assert.closeTo(hours, 3, 0.1)
         yield* first.stop
 
-        // Another process finds the job due, but by its clock it is early, so the job waits on.
+        // Another process finds the job due, but its clock is behind, so the job continues to wait.
         yield* allDue
         const second = yield* start(triage)
         yield* until(second, id, ({ waiting: why }) => why?.reason === "timer")

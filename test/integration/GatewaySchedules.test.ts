@@ -1,4 +1,4 @@
-/** Schedules over real sockets: a time gives one job, whatever happens to gateways, agents and rows. */
+/** Schedules over real sockets: each time gives one job, also through failures of gateways, agents and rows. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { until } from "../support/calls.ts"
@@ -142,7 +142,7 @@ describeDatabases("a schedule", (database) => {
       yield* change(`UPDATE schedules SET next_at = 2 WHERE id = '${id}'`)
       yield* passed(id)
       assert.strictEqual((yield* jobs).length, 1)
-      // It is looked at again an hour later, not every second.
+      // It is tried again after an hour, not every second.
       yield* change(`UPDATE schedules SET request = '{"task":"x"}' WHERE id = '${odd}'`)
       assert.isAbove(Date.parse(String((yield* read(odd))["next_at"])), Date.now() + 1_800_000)
     }),

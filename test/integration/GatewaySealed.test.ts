@@ -1,4 +1,4 @@
-/** The sealed proxy of a gateway: the protocol as ever, with the gateway's keys, budgets and ledger behind it. */
+/** The sealed proxy of a gateway: the same protocol, with the gateway's keys, budgets and ledger. */
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"

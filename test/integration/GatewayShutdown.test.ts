@@ -24,7 +24,7 @@ const beginSlowCreate = Effect.fnUntraced(function* (url: string, token: string)
   return { ...connection, finish: () => connection.write(body.slice(5)) }
 })
 
-/** What `/ready` tells the operator once the shutdown has begun. */
+/** The operator's `/ready` once the shutdown has begun. */
 const drains = (gateway: TestGateway) =>
   callOperator(gateway, "/ready").pipe(
     Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),

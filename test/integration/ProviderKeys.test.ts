@@ -114,7 +114,7 @@ describeDatabases("a tenant's own key of a provider", (database) => {
       const quoting = { body: { error: { message: `bad key ${OWN}` } } }
       for (const status of [401, 403, 429, 404]) {
         fake.when({ key: OWN }).always(fault.status(status, quoting))
-        // More than open a circuit.
+        // More failures than open a circuit.
         for (let i = 0; i < 5; i++) {
           const refused = yield* chat(alice)
           assert.isAtLeast(refused.status, 400)

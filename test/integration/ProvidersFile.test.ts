@@ -76,7 +76,7 @@ describe("PROVIDERS_FILE", () => {
         items.map(({ cost_micro_usd, unpriced_calls, value }) => [value, cost_micro_usd, unpriced_calls]),
         [
           ["groq/llama", 1200, 0],
-          // A list price is its vendor's, whoever serves the model here.
+          // A list price is the vendor's, and does not apply to another server of the model.
           ["groq/gpt-6-sol", 0, 1],
         ],
       )

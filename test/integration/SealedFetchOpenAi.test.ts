@@ -25,7 +25,7 @@ import { sealedSetup } from "../support/sealedSetup.ts"
 import { changing, changingEvents } from "../support/tamper.ts"
 
 const CANARY = "canary-4711"
-/** A host that does not exist: whatever reaches for it fails. */
+/** A host that does not exist, so every request to it fails. */
 const NOWHERE = "https://sealed.invalid/v1"
 
 const setup = Effect.fnUntraced(function* (changes: Parameters<typeof sealedSetup>[0] = {}) {
@@ -135,7 +135,7 @@ describe("a streamed answer", () => {
       const chunks = yield* collected(client.chat.completions.create({ ...ask(CANARY), stream: true }))
       assert.strictEqual(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), `Hello ${CANARY}`)
       assert.strictEqual(chunks.at(-1)?.choices[0]?.finish_reason, "stop")
-      // Nobody asked for usage, so no chunk comes without a choice.
+      // Usage was not requested, so every chunk has a choice.
       assert.isTrue(chunks.every(({ choices }) => choices.length === 1))
       assert.notInclude(wire.seen(), CANARY)
       const trust = { pins: [proxy.kid], keys: kept[0]?.keys }
@@ -199,7 +199,7 @@ describe("a streamed answer", () => {
 
   it.live("ends the provider's call when its body is cancelled, and rejects with the reason of a signal", () =>
     Effect.gen(function* () {
-      // Nothing but the caller may end it.
+      // Only the caller may end it.
       const { fake, fetch } = yield* setup({ idleTimeout: Duration.minutes(5) })
       fake.always({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
       const send = fetch()
@@ -321,7 +321,7 @@ describe("an attacker on the path", () => {
       const { fake, openai } = yield* setup()
       const refused = { title: "Too many requests.", code: "rate-limited", status: 429, retryable: true }
       const refuse = changing(() => Response.json(refused, { status: 429 }))
-      // The SDK may ask again as often as it does when nobody tells it otherwise.
+      // The SDK retries as often as by default.
       const client = openai({ fetch: refuse }).withOptions({ maxRetries: 2 })
       const error = yield* failing(client.chat.completions.create(ask("Hi")))
       assert.instanceOf(error, RateLimitError)

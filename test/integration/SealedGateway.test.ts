@@ -85,7 +85,7 @@ describe("a gateway before a sealed proxy", () => {
       assert.include(JSON.stringify(fake.requests.map(({ asked }) => asked)), PROMPT)
       assert.notInclude(wire.seen(), PROMPT)
       assert.notInclude(wire.seen(), ANSWER)
-      // Nobody in between can count the tokens of what a job was answered: frames come by the clock, and have one size.
+      // Observers cannot count the tokens of a job's answer: frames follow the clock and have one size.
       const frames = [...wire.seen().matchAll(/"seq":\d+,"ciphertext":"([\w-]+)"/g)].map(
         ([, frame = ""]) => frame.length,
       )

@@ -1,4 +1,4 @@
-/** What asking the gateway for its state costs the database. */
+/** Cost of the gateway's readiness and metrics for the database. */
 import { existsSync } from "node:fs"
 import { statfs } from "node:fs/promises"
 import { assert, it } from "@effect/vitest"
@@ -32,7 +32,7 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
   return Effect.gen(function* () {
     const { report } = yield* ReadinessProbe
     const sql = yield* SqlClient.SqlClient
-    /** What three that ask at once are told, the metrics' reader among them. */
+    /** Answers to three concurrent readers, one of them of the metrics. */
     const askAtOnce = Effect.gen(function* () {
       const asked = yield* Effect.forkChild(
         Effect.all([report, Effect.andThen(measureAll, report), report], { concurrency: "unbounded" }),
@@ -109,7 +109,7 @@ it.effect("a database that does not answer in time is logged, and the gateway no
   }).pipe(Effect.provide(Logger.layer([logger])))
 })
 
-// Of the file systems that are always there, one without any room.
+// A file system that always exists and has no free space.
 it.effect.runIf(existsSync("/proc/version"))("a gateway whose database's disk is full is not ready", () =>
   Effect.gen(function* () {
     const { report } = yield* ReadinessProbe

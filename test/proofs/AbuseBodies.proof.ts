@@ -202,7 +202,7 @@ it.live("expensive JSON is cheap to refuse, in the clear and under the seal", ()
         body,
       })
       const text = await response.text()
-      // A short problem, whatever was sent.
+      // A short problem, for every body.
       assert.strictEqual(response.status, status, `${path} ${body.slice(0, 40)}: ${text.slice(0, 200)}`)
       assert.isBelow(text.length, 32 * 1024, body.slice(0, 40))
     }

@@ -30,7 +30,7 @@ const start = Effect.gen(function* () {
         TRUSTED_PROXIES: "127.0.0.1",
         PROVIDER1_API_KEY: "key",
         PROVIDER1_BASE_URL: provider.url,
-        // So a prompt that arrives twice was sent twice.
+        // Unique, so a prompt that arrives twice was sent twice.
         UPSTREAM_RETRIES: "0",
         SESSION_TTL: "15min",
         RATE_LIMIT_COMPLETIONS: "0",

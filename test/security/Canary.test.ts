@@ -66,7 +66,7 @@ const malformed = (issuedAt: number): ReadonlyArray<string> => [
   }),
 ]
 
-/** Everything a client can do, whatever comes of it; gives all that could be read on the path, and all ciphertexts. */
+/** Does everything that a client can do. Returns everything readable on the path, and all ciphertexts. */
 const exercise = async (proxy: Pick<RunningProxy, "url" | "operatorUrl" | "client">) => {
   const session = await beginSession(proxy)
   const sealed = [

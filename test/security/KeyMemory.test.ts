@@ -82,7 +82,7 @@ describe.runIf(process.platform === "linux")("a session key in guarded memory", 
         assertGuarded(placesOf(proxy, evicted))
         await beginSession(proxy)
         const last = await useSession(proxy)
-        // Those that never served go first, and there is one.
+        // Sessions that never served are evicted first, and there is one.
         assertGuarded(placesOf(proxy, evicted))
         await beginSession(proxy)
         assert.deepStrictEqual(placesOf(proxy, evicted), [])

@@ -145,7 +145,7 @@ describe("paced streams on the wire", () => {
     readonly after?: number
   }
 
-  /** Streams that keep their reader waiting equally long, whatever comes meanwhile, and end in different ways. */
+  /** Streams with equally long waits, different content, and different ends. */
   const STREAMS: Readonly<Record<string, Scripted>> = {
     "20 tokens": { said: evenly(20, (n) => `token ${n} `), end: Stream.make(FINISHED) },
     "400 tokens": { said: evenly(400, () => "to "), end: Stream.make(FINISHED) },
@@ -217,7 +217,7 @@ describe("paced streams on the wire", () => {
         yield* Effect.promise(async () => {
           for (const each of watched) {
             const { connection, seen } = each
-            // At a tick something is due. Between two, whatever was on its way would have come by the next.
+            // At each tick a frame is due. Between two ticks, everything on its way arrives.
             if (isTick) await connection.until(({ chunks, ended }) => ended || chunks.length > seen)
           }
           await wait(2)

@@ -1,4 +1,4 @@
-/** What a recording of everything that crossed the wire is worth with one half of the session's private key: nothing. */
+/** A recording of the whole traffic is worthless with only one half of the session's private key. */
 import { createHash } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { mlKemDecapsulate } from "../../src/services/sealing/nativeKeys.ts"
@@ -63,7 +63,7 @@ it("a recording can be opened with both halves of the session's key", () => {
 
 it("a recording and the X25519 private key alone open nothing", () => {
   assert.deepStrictEqual(Buffer.from(publicX), Buffer.from(unhex(session.public_key).slice(1184)))
-  /** What a thief can put in the place of ML-KEM's secret: nothing, what they have, or what another key gives. */
+  /** Substitutes for ML-KEM's secret that a thief could try: nothing, a known value, or another key's secret. */
   const guesses = [
     Buffer.alloc(0),
     Buffer.alloc(32),
@@ -74,7 +74,7 @@ it("a recording and the X25519 private key alone open nothing", () => {
     mlKemDecapsulate(new Uint8Array(64).fill(7), encM),
   ]
   for (const guess of guesses) assert.strictEqual(opened(KEM["MLKEM768-X25519"], combined(guess)), 0)
-  // As if it had been sealed with X25519 alone (RFC 9180 §4.1), or with nothing between the agreement and the schedule.
+  // As if sealed with X25519 alone (RFC 9180 §4.1), or with nothing between the agreement and the schedule.
   for (const secret of [dhkem(sharedX, encX, publicX).sharedSecret, sharedX]) {
     for (const kem of Object.values(KEM)) assert.strictEqual(opened(kem, secret), 0)
   }

@@ -1,4 +1,4 @@
-/** A sealed request is served once, whatever the path does with copies of it. Time is the test's own. */
+/** A sealed request is served once, however the path copies it. The tests use a virtual clock. */
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-/** Every byte of a sealed request is bound: whatever is changed on the way, the proxy does not serve it. */
+/** Every byte of a sealed request is bound: the proxy serves no request that was changed on the path. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decodeBase64Url } from "../../src/domain/bytes/bytes.ts"
@@ -8,7 +8,7 @@ import { beginSession, jsonOf, post, seal, withByteChanged, withCharacterChanged
 
 const MEMBERS = ["session_id", "enc", "ciphertext"] as const
 
-/** What a change of each member may be refused as. */
+/** Possible refusals after a change of each member. */
 const EXPECTED = {
   // The name of no session, or text that is not canonical base64url.
   session_id: ["410 session-gone", "400 malformed"],
@@ -20,8 +20,8 @@ const EXPECTED = {
 const MASKS = { session_id: [0x01, 0x80], enc: [0x01, 0x80], ciphertext: [0x10] }
 
 /**
- * What is changed: the names throughout, and of the ciphertext its ends and every eighth place. The last character has
- * bits that are in no byte.
+ * Changed bytes: all of the names; of the ciphertext, both ends and every eighth byte. The last character has unused
+ * bits.
  */
 const isChanged = (member: (typeof MEMBERS)[number], length: number, index: number) =>
   member !== "ciphertext" || index < 32 || index >= length - 32 || index % 8 === 0

@@ -42,7 +42,7 @@ it.live("public endpoints answer the same before and after an exchange", () =>
       await (await client.stream({ prompt: "hello" })).text()
       await client.complete({ prompt: "hello" }, { provider: "provider4" }).catch(() => undefined)
     })
-    // Its operator is told of it.
+    // Only the operator sees it.
     assert.notStrictEqual((yield* callOperator(proxy, "/ready")).text, told.text)
     assert.deepStrictEqual(yield* everything(proxy), before)
   }),
@@ -70,7 +70,7 @@ it.live("a gateway's public endpoints answer the same before and after a job tha
     assert.notStrictEqual((yield* callOperator(gateway, "/metrics")).text, told.text)
     assert.deepStrictEqual(yield* everything(gateway), atGateway)
     assert.deepStrictEqual(yield* everything(proxy), atProxy)
-    // Also what has a name now looks as what has none.
+    // A path that exists now still looks like one that does not.
     for (const known of [`/api/v1/jobs/${String(job["id"])}`, `/api/v1/agents/${String(agent["id"])}`]) {
       const [named, nameless] = [
         yield* call(gateway, "GET", known),

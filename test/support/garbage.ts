@@ -1,4 +1,4 @@
-/** What stays in memory of this process: leaks show up only after a long life, so tests repeat a short one. */
+/** Memory that this process retains. Leaks show only over a long life, so tests repeat a short one. */
 import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -12,7 +12,7 @@ export const collectGarbage = async (): Promise<void> => {
   collect()
 }
 
-/** By how many bytes the heap is larger after `work`. */
+/** Growth of the heap by `work`, in bytes. */
 export const keptBy = async (work: () => void): Promise<number> => {
   await collectGarbage()
   const before = process.memoryUsage().heapUsed

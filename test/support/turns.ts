@@ -20,7 +20,7 @@ export const countingTurns = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         }
       },
     }
-    // In a fiber of its own, as running ones keep their dispatcher.
+    // Runs in a new fiber, because a running one keeps its dispatcher.
     return Effect.flatMap(Effect.forkChild(effect), Fiber.join).pipe(
       Effect.map((value) => ({ value, turns })),
       Effect.provideService(Scheduler.Scheduler, scheduler),

@@ -716,7 +716,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.goto(`${proxy.url}/console`)
           await page.getByText("✓ ready").waitFor()
           await look()
-          // By keyboard alone: past the skip link, into the field, pin, ask.
+          // By keyboard alone: past the skip link, into the field, then pin and ask.
           await page.getByLabel("Key id to pin").focus()
           await page.keyboard.type(proxy.kid)
           await page.keyboard.press("Enter")

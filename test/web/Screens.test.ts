@@ -293,7 +293,7 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
             ],
             ask_person: {},
             budgets: [{ per: "day", max_cost_micro_usd: 5_000_000, max_tokens: 1_000_000 }],
-            // Nobody listens there.
+            // An address at which nothing listens.
             webhook_url: "http://127.0.0.1:9/hook",
           })
           fake.script(ASKS)

@@ -40,7 +40,7 @@ const sign = (r: bigint, a: bigint, R = point(Point.BASE.multiply(r)), A = point
   signature: concat(R, littleEndian((r + challenge(R, A) * a) % L)),
 })
 
-/** As where there is no Node: WebCrypto, or nothing. */
+/** Runs as outside of Node: with WebCrypto or with neither. */
 const withoutNode = () => {
   vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
   vi.resetModules()

@@ -24,13 +24,13 @@ const sealed = async () => {
   return [enc, ciphertext, secret].map(hex)
 }
 
-/** As where there is no Node: WebCrypto alone. */
+/** Runs as outside of Node, with WebCrypto only. */
 const withoutNode = () => {
   vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
   vi.resetModules()
 }
 
-/** As where Node uses an OpenSSL before 3.5, as of some Linux distributions, or BoringSSL: its keys cannot be of ML-KEM. */
+/** Runs as on a Node with BoringSSL or an OpenSSL before 3.5, which have no ML-KEM. */
 const withoutMlKem = () => {
   const builtinModule = process.getBuiltinModule
   const createPublicKey = (key: crypto.PublicKeyInput & { readonly key: Buffer }) => {

@@ -580,7 +580,7 @@ describe("a body without end", () => {
     let hungUp = false
     const endless = () =>
       new ReadableStream<Uint8Array>({
-        // It does end, so that a client that reads on fails its test and not the machine.
+        // Bounded, so that a client that reads on fails its test instead of filling the machine's memory.
         pull: (controller) => (++pieces > 2 * LIMIT ? controller.close() : controller.enqueue(PIECE)),
         cancel: () => {
           hungUp = true

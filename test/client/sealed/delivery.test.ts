@@ -38,7 +38,7 @@ const answerFirst = (...answers: ReadonlyArray<() => Response>) => {
 const bodies = () => proxy.callsTo(COMPLETIONS).map(({ init }) => String(init.body))
 const sessionsOf = () => proxy.callsTo(COMPLETIONS).map(({ body }) => body["session_id"])
 
-/** As Node's `fetch` fails. */
+/** Fails like Node's `fetch`. */
 const systemError = (code: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) })
 
 describe("the route header", () => {

@@ -9,7 +9,7 @@ import { CLIENT_WEAKNESSES } from "../support/clientWeaknesses.ts"
 import { resultsOfClient as resultsOf, testerOf } from "../support/results.ts"
 import { bundleWeakened } from "../support/weakened.ts"
 
-/** Some hundred exchanges and more, on a machine that may be busy. */
+/** Time for hundreds of exchanges on a busy machine. */
 const TEST_MS = 600_000
 
 describe("our client", () => {

@@ -8,7 +8,7 @@ import { resultsOfServer as resultsOf } from "../support/results.ts"
 import { KEY_MISTAKES, SERVER_VARIANTS, SERVER_WEAKNESSES } from "../support/serverWeaknesses.ts"
 import { bundleWeakened } from "../support/weakened.ts"
 
-/** Some hundred processes on a machine that may be busy. */
+/** Time for hundreds of processes on a busy machine. */
 const MINUTES = 600_000
 
 describe("our server", () => {

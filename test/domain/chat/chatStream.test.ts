@@ -125,7 +125,7 @@ it("treats __proto__ like any other member", () => {
   }
 })
 
-/** So many that copying for each chunk what came before would take many minutes. */
+/** So many that copying all earlier chunks for each would take many minutes. */
 const MANY = 100_000
 
 it("joins a list and an object of many chunks without copying them each time", () => {

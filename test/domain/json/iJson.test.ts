@@ -275,7 +275,7 @@ describe("I-JSON check", () => {
     const check = (text: string) => {
       const fault = bytesFault(utf8(text), CLIENT_LIMITS)
       const isJson = isParsed(text)
-      // One that is not I-JSON for another reason may be JSON or not.
+      // A text may have another fault of I-JSON and still be JSON.
       if (fault === undefined || fault === NOT_JSON)
         assert.strictEqual(fault === undefined, isJson, JSON.stringify(text))
       seen[isJson ? "good" : "bad"]++

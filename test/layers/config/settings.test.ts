@@ -1,4 +1,4 @@
-/** How the environment becomes settings, and what is said when it cannot. */
+/** Decodes settings from the environment, and reports mistakes. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Option, Redacted, Schema } from "effect"
@@ -92,7 +92,7 @@ describe("settings", () => {
       const bounds: ReadonlyArray<
         readonly [variable: string, taken: ReadonlyArray<string>, not: ReadonlyArray<string>]
       > = [
-        // Nothing at all is no size: it would refuse every body, every answer and every reader.
+        // Zero is no valid size: it would refuse every body, answer and reader.
         [
           "MAX_REQUEST_BYTES",
           ["1", "1B", "1kb", most],
@@ -127,7 +127,7 @@ describe("settings", () => {
           ["proxy:3128", "http://proxy:3128/", "https://user:p%23s@proxy"],
           ["http://user:100%@proxy", "http://%zz@proxy", "http://proxy/path", "http://proxy?a", "http://proxy#a"],
         ],
-        // What no header can carry would fail each call, and look like a provider that cannot be reached.
+        // A value that no header can carry would fail each call, as if the provider could not be reached.
         ["PROVIDER1_API_KEY", ["sk-1", " sk-1\n"], ["sk\n1", "sk 1", "clé", "sk\u0000"]],
       ]
       for (const [variable, taken, not] of bounds) {
@@ -337,7 +337,7 @@ describe("settings", () => {
       for (const url of ["postgres://u:100%@h/d", "postgres://%zz@h/d", "postgresql://h/100%"]) {
         assert.deepStrictEqual(yield* gateway({ DATABASE_URL: url, JWT_SECRET: TOKEN_SECRET }), ["DATABASE_URL"], url)
       }
-      // What could not be read is blamed for that alone.
+      // A setting that cannot be decoded is reported for that alone.
       assert.deepStrictEqual(yield* gateway({ JWT_SECRET: "short" }), ["JWT_SECRET"])
       const two = { JWT_JWKS_FILE: "/x", JWT_JWKS_URL: "http://keys.example.com", TLS_CLIENT_CA_FILE: "/x" }
       assert.deepStrictEqual(yield* gateway(two), ["TLS_CERT_FILE", "TLS_KEY_FILE", "JWT_JWKS_FILE", "JWT_JWKS_URL"])
@@ -358,7 +358,7 @@ describe("settings", () => {
         yield* inEnvironment({ ...half, JWT_JWKS_URL: "https://id.example.com/keys" })(SealedProxy.settings())
       }
 
-      // What is given counts as if the environment said it, and in its place.
+      // Given settings replace those of the environment.
       const given = { dev: true, port: 1234 }
       const settings = yield* inEnvironment({ PORT: "abc" })(Gateway.settings(given))
       assert.deepInclude(settings, given)

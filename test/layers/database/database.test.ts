@@ -144,7 +144,7 @@ describeDatabases("database", (database) => {
     Effect.gen(function* () {
       for (const [change, named] of [
         ["UPDATE sealgate_migrations SET name = 'jobs 0123456789abcdef' WHERE migration_id = 2", "jobs"],
-        // As versions wrote it that stored no hashes.
+        // As written by versions that stored no hashes.
         ["UPDATE sealgate_migrations SET name = 'agents' WHERE migration_id = 1", "agents"],
         ["INSERT INTO sealgate_migrations (migration_id, name) VALUES (99, 'things 0123456789abcdef')", "things"],
       ] as const) {

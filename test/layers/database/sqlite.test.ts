@@ -104,7 +104,7 @@ describe("embedded database", () => {
         ["locked.db", "it is a folder"],
         ["other.db", "it is not a SQLite database"],
       ] as const) {
-        // The clock stands still, so that whoever tried again would wait for ever.
+        // The clock stands still, so a retry would wait for ever.
         const error = yield* refusalOf(inside(name)).pipe(Effect.provide(TestClock.layer()), withinTurns("4 seconds"))
         assert.strictEqual(error._tag, "DatabaseFileUnusable")
         assert.include(error.message, inside(name))

@@ -69,6 +69,6 @@ export const logged = (gateways: Gateways, text: string): ReadonlyArray<string> 
 export const callsTo = (upstream: Fake, model: string, from = 0, to = Infinity): ReadonlyArray<Recorded> =>
   upstream.requests.filter(({ asked, at }) => asked?.model === model && at >= from && at <= to)
 
-/** Which gateways they came from. */
+/** The gateways that answered. */
 export const keysSeen = (upstream: Fake, model: string, from?: number, to?: number): ReadonlySet<string> =>
   new Set(callsTo(upstream, model, from, to).flatMap(({ asked }) => asked?.key ?? []))

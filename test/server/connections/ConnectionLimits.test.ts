@@ -70,7 +70,7 @@ describe("connections", () => {
       assert.isTrue(yield* ask("127.0.0.2"))
       assert.isTrue(yield* ask("127.0.0.2"))
       assert.isFalse(yield* ask("127.0.0.2"))
-      // Another client has its own.
+      // Another client has a separate limit.
       assert.isTrue(yield* ask("127.0.0.3"))
       assert.isTrue(yield* ask("127.0.0.3"))
       assert.isFalse(yield* ask("127.0.0.3"))
@@ -174,7 +174,7 @@ describe("requests of one connection", () => {
       const socket = yield* openSocket(port, get("/1") + get("/2") + get("/3"))
       const other = yield* openSocket(port, get("/other"))
       for (let count = 1; count <= 3; count++) {
-        // Nobody else waits for them.
+        // No other connection waits for them.
         while (begun.length < count + 1) yield* Effect.sleep("1 millis")
         yield* Effect.sleep("20 millis")
         assert.lengthOf(begun, count + 1)
@@ -312,7 +312,7 @@ describe("requests that wait", () => {
         }
       }
       const { endOf, port } = yield* serve({}, silent, { IncomingMessage: Counted })
-      // One of each connection's is being answered.
+      // One request of each connection is being answered.
       const fill = (address: string, requests: number) => connectFrom(port, address, get("/").repeat(requests))
       const full = yield* Effect.forEach(Array.from({ length: 34 }), () => fill("127.0.0.2", 16))
       yield* fill("127.0.0.2", 3)
@@ -320,7 +320,7 @@ describe("requests that wait", () => {
       const oneMore = yield* fill("127.0.0.2", 2)
       yield* Effect.promise(() => once(oneMore, "close"))
       const other = yield* fill("127.0.0.3", 16)
-      // They wait no more once their connection is gone.
+      // Requests cease to wait when their connection closes.
       const [gone] = full
       assert(gone !== undefined)
       const goneHere = endOf(gone)
@@ -427,7 +427,7 @@ describe("a connection that is refused", () => {
 })
 
 describe("unread answers", () => {
-  /** More than the system takes by itself. */
+  /** More than the system's buffers take. */
   const LARGE = Buffer.alloc(16 * 1024 * 1024)
   const large: RequestListener = (_, response) => void response.end(LARGE)
 

@@ -8,7 +8,7 @@ import { NO_LIMITS } from "../../support/connectionLimits.ts"
 import { openSocket } from "../../support/sockets.ts"
 import { listening } from "../../support/listening.ts"
 
-/** A server on a free port that nobody answers for yet. */
+/** A server on a free port, without a listener for requests yet. */
 const started = Effect.gen(function* () {
   const server = createServer()
   limitConnections(server, NO_LIMITS)

@@ -66,7 +66,7 @@ describe("an unread body", () => {
       client.write(Buffer.alloc(length, "x"))
       const request = yield* Effect.promise(() => arrived.promise)
       yield* Effect.sleep("300 millis")
-      // As much as it may keep, and one read of the socket.
+      // The permitted buffer, and one read of the socket.
       assert.isBelow(request.socket.bytesRead, 256 * 1024)
       let taken = 0
       request.on("data", (piece: Buffer) => (taken += piece.length))

@@ -8,11 +8,11 @@ import { RedisStatus } from "../../../src/services/lifecycle/RedisStatus.ts"
 import { privateRedis, type PrivateRedis, redisCanCluster, redisCanStart } from "../../support/privateRedis.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
-/** Far more than a request may wait for Redis. */
+/** Much longer than a request may wait for Redis. */
 const HUNG = Duration.seconds(5)
 const SOON = Duration.seconds(20)
 
-/** One process that shares: its limits, its circuits, what it says of Redis, and its warnings. */
+/** One process with shared state: its limits, its circuits, its report on Redis, and its warnings. */
 const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
   const warnings: Array<string> = []
   const logger = Logger.make((entry) => {
@@ -74,7 +74,7 @@ describe.runIf(redisCanStart)("a process that shares its limits in Redis", () =>
         for (let n = 0; n < 50; n++) assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
         yield* isDown(one)
       }
-      // It looks for Redis meanwhile, and says nothing more.
+      // Meanwhile it probes Redis without logging more.
       yield* Effect.sleep("3 seconds")
       for (const one of [a, b]) {
         assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))

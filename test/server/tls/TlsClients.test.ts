@@ -137,7 +137,7 @@ describe.runIf(hasOpenssl)("clients of TLS", () => {
               assert.include(told[0], '"address":"127.0.0.1"')
               assert.include(told[0], '"WARN"')
             }
-            // Neither names that a stranger chose nor keys.
+            // Neither names that a stranger chose, nor keys.
             assert.notMatch(lines.join("\n"), /strange|another-authority|PRIVATE|BEGIN/)
           })
         }),
@@ -165,7 +165,7 @@ describe.runIf(hasOpenssl)("clients of TLS", () => {
           for (const version of VERSIONS) {
             const options = { rejectUnauthorized: false, minVersion: version, maxVersion: version }
             assert.isFalse(await resumes(mutual.port, { ...options, ...identityOf(mine) }), version)
-            // Where nobody is verified, that saves work.
+            // Without client certificates, resumption saves work.
             assert.isTrue(await resumes(plain.port, options), version)
           }
         })

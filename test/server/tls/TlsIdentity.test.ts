@@ -61,7 +61,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
           statusOf(httpsFetch(server, client, options), `${proxy.url}/v1/init`, {
             method: "POST",
             body: JSON.stringify(INIT),
-            // Nobody is trusted to say this.
+            // The header counts from trusted proxies only.
             headers: { ...JSON_TYPE, "x-forwarded-for": "192.0.2.1" },
           })
         assert.deepStrictEqual(
@@ -87,7 +87,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
         upstream: gated.layer,
       })
       yield* Effect.promise(async () => {
-        // Of a session that never was: refused with 410, unless something else is wrong before.
+        // Of an unknown session: refused with 410, unless an earlier check fails.
         const envelope = JSON.stringify({ session_id: "A".repeat(22), enc: "A".repeat(43), ciphertext: "AAAA" })
         const ask = (client: Certificate, options?: TlsOptions) =>
           statusOf(httpsFetch(server, client, options), `${proxy.url}/v1/completions`, {

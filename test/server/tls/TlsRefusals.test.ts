@@ -47,11 +47,11 @@ describe("refusals of TLS clients", () => {
       const counted = lines.filter((line) => line.includes('"expired"')).map((line) => /"count":(\d+)/.exec(line)?.[1])
       assert.strictEqual(counted.length <= 2 ? counted.reduce((sum, count) => sum + Number(count), 0) : 0, 1000)
 
-      // A quiet minute says nothing; what comes after it is told at once again.
+      // After a minute without refusals, the next one is logged at once.
       const told = lines.length
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(lines.length, told)
-      // As a server that listens on all IPv6 addresses hears of an IPv4 client.
+      // The form of an IPv4 address at a server that listens on all IPv6 addresses.
       report(refusal("expired", "::ffff:192.0.2.77"))
       yield* Effect.yieldNow
       assert.strictEqual(lines.length, told + 1)

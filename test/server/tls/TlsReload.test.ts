@@ -169,7 +169,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
           assert.strictEqual(yield* Effect.promise(() => shownBy(server)), fingerprintOf(first))
           assert.strictEqual((yield* Effect.promise(() => readiness(server))).expires_at, expiryOf(first))
         }
-        // However long it stays like that, it is said once.
+        // It is logged once, however long it lasts.
         const told = () => server.logs.filter((line) => line.includes("not reloaded"))
         const before = told().length
         for (let second = 0; second < 15; second++) yield* passSecond

@@ -1,4 +1,4 @@
-/** Which failures and successes of attempts are logged. */
+/** The log of failed and successful attempts. */
 import { assert, describe, it } from "@effect/vitest"
 import { JobId } from "../../../src/domain/jobs/job.ts"
 import { FailureCauses } from "../../../src/services/jobs/FailureCauses.ts"

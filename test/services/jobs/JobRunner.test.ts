@@ -407,7 +407,7 @@ describeDatabases("job runner", (database) => {
   it.live("works on as many jobs at a time as it has workers", () => {
     let now = 0
     let most = 0
-    // Nobody goes on before all workers are at work.
+    // Every attempt waits until all workers are busy.
     const busy = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const { agent, tenant } = yield* makeAgent()

@@ -8,7 +8,7 @@ import { type Left, makeSteps, type StepsOptions } from "../../../src/services/j
 import { sqlite } from "../../support/databases.ts"
 import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 
-/** The steps of a job that a worker holds; `record` decides what becomes of what they gave. */
+/** The steps of a job that a worker holds. `record` decides the fate of their outcomes. */
 const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const { job } = yield* enqueueOne()
   const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)

@@ -21,7 +21,7 @@ import { keepingTracer } from "../../support/spans.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
 const key = IdempotencyKey.make("key-1")
-/** Nothing that repeats: adjusting the clock by days would make it repeat all those days. */
+/** Without background tasks: adjusting the clock by days would run them for all those days. */
 const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
 const stranger = TenantId.make("stranger")
 
@@ -406,7 +406,7 @@ describeDatabases("jobs", (database) => {
       const { agent, job, tenant } = yield* enqueueOne()
       const locked = yield* Latch.make()
       const unlock = yield* Latch.make()
-      // On Postgres the request then waits for whether this record comes to be; SQLite does one thing at a time.
+      // On Postgres the request waits until this record is committed or not; SQLite runs one transaction at a time.
       const route = `agents/${agent.id}/execute`
       const record = { tenant, route, key, fingerprint: "", job_id: job.id, expires_at: 1e12 }
       const block = sql.withTransaction(

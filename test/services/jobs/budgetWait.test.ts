@@ -55,7 +55,7 @@ describeDatabases("a job without budget", (database) => {
       const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
       assert.closeTo(row?.ms ?? 0, HOUR, HOUR / 10)
       assert.deepInclude(yield* jobs.get(tenant, id), { status: "queued", attempt: 1 })
-      // A job that waits is no sign of too few workers.
+      // A waiting job does not show that there are too few workers.
       assert.deepInclude(yield* jobs.queueState, { queued: 1, running: 0, oldestQueuedMs: 0 })
       yield* sql`UPDATE jobs SET due_at = 0`
       assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 1 })

@@ -84,7 +84,7 @@ describeDatabases("jobs with a concurrency key", (database) => {
       yield* sql`UPDATE jobs SET due_at = 0, crashes = 1 WHERE id = ${crashing}`
       yield* queue.requeueAbandoned()
       assert.strictEqual((yield* jobs.get(tenant, crashing)).status, "failed")
-      // One that waits has no place to free.
+      // A waiting job has no place to free.
       yield* jobs.cancel(tenant, all[5]?.id ?? "")
       const last = yield* running
       assert.strictEqual(last.job.id, all[4]?.id)

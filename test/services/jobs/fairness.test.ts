@@ -254,7 +254,7 @@ describeDatabases("tenants with waiting jobs", (database) => {
         gateway(yield* database.create, () => Effect.succeed(answer("x")), {
           workers: 4,
           workersPerTenant: 1,
-          // Nothing else has the process look again.
+          // Nothing else makes the process claim again.
           poll: Duration.hours(1),
         }),
       )

@@ -26,7 +26,7 @@ import {
 } from "../../support/jobs.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
-/** Nothing has the process look at its jobs but what happens to them. */
+/** Without background checks: only events of jobs make the process check them. */
 const undisturbed = { leaseRefresh: Duration.hours(1) }
 
 describeDatabases("jobs that a worker holds", (database) => {
@@ -51,7 +51,7 @@ describeDatabases("jobs that a worker holds", (database) => {
       const sql = yield* use(context, SqlClient.SqlClient)
       const jobs = yield* use(context, Jobs)
       const other = yield* jobs.enqueue(tenant, agent.id, { task: "other" })
-      // As far as the database's clock can tell, both leases ran out long ago.
+      // By the database's clock, both leases ran out long ago.
       yield* sql`UPDATE jobs SET status = 'running', due_at = 0, lease = COALESCE(lease, 'dead')`
       yield* Effect.repeat(jobs.get(tenant, other.id), {
         until: ({ status }) => status === "queued",
@@ -138,7 +138,7 @@ describeDatabases("jobs that a worker holds", (database) => {
       const { job, tenant } = yield* use(context, enqueueOne())
       yield* first.await
       const sql = yield* use(context, SqlClient.SqlClient)
-      // Another process took it for dead.
+      // Another process took the job back, as if its worker had died.
       yield* sql`UPDATE jobs SET status = 'queued', lease = NULL, due_at = 0 WHERE id = ${job.id}`
       yield* second.await
       yield* cleanUp.open

@@ -14,7 +14,7 @@ import { describeDatabases, postgres, postgresIsThere } from "../../support/data
 import { enqueueOne, makeAgent, services, takeJob } from "../../support/jobs.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
-/** Nothing that repeats: adjusting the clock would make it repeat all that time. */
+/** Without background tasks: adjusting the clock would run them for all that time. */
 const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
 
 const passing: AttemptFailure = {

@@ -191,7 +191,7 @@ describeDatabases("lines under any order of operations", (database) => {
             const ofCaller = open.filter(({ id }) => capped.has(id))
             const placed = ofCaller.filter(hasPlace).length
             const expected = Math.min(most, ofCaller.filter((job) => !isBehind(job)).length)
-            // Those that had begun before a cap was lowered go on.
+            // Jobs that had begun before a cap was lowered continue.
             assert.isTrue(placed === expected || (placed > expected && placed <= before), `${op}: ${placed}`)
           }
         }),

@@ -77,7 +77,7 @@ describeDatabases("workers during a shutdown", (database) => {
         until: (job) => stepsOf(job).includes("short completed"),
         schedule: Schedule.spaced("10 millis"),
       })
-      // Nothing is put back, and no attempt to is seen, while a call goes on.
+      // While a call runs, nothing is put back, and no attempt to do so is seen.
       yield* Effect.sleep("200 millis")
       assert.deepStrictEqual(seen(yield* use(first.context, get(made))), {
         status: "running",

@@ -1,4 +1,4 @@
-/** When jobs are due is no matter of zones: where clocks go back, an hour comes twice. */
+/** The queue is independent of time zones, in which an hour comes twice when clocks go back. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"

@@ -377,7 +377,7 @@ it.effect("metrics sum cost and baseline of calls, and count calls that cannot b
     yield* call({ policy: { allow: ["unpriced"] } })
     upstream.script = () => ({ usage: null })
     yield* call()
-    // One that was tried in vain, and the one that served.
+    // One call that failed, and the one that served.
     upstream.script = () => ({ failing: [{ outcome: "truncated", usage: usage(100, 10) }], usage: usage(10, 10) })
     yield* call()
     const counted = (yield* Metric.snapshot).flatMap(({ attributes, id, state }) =>

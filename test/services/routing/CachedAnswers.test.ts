@@ -63,7 +63,7 @@ describeDatabases("CachedAnswers", (database) => {
         { budgeted: [{ owner: { kind: "key", id: "k" }, budgets: [{ per: "day", max_tokens: 1_000_000 }] }] },
       ]
       for (const other of others) assert.isFalse(yield* isCached("Hi", other), Object.keys(other).join())
-      // Another key without limits is the same caller for the cache.
+      // Another key without limits counts as the same caller for the cache.
       assert.isTrue(yield* isCached("Hi", { key: "key-2" }))
     }).pipe(Effect.provide(services(database))),
   )

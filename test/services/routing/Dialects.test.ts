@@ -58,9 +58,9 @@ describe("an output limit goes into the member that the model's servers obey:", 
   const usual = new Dialects().of(undefined, 0)
   it.each([
     ["max_completion_tokens", ["o1", "o4-mini", "openai/o3", "gpt-5", "gpt-6-sol", "openai/gpt-5.1-mini", "GPT-10"]],
-    // They know both.
+    // Models whose servers know both members.
     ["max_tokens", ["gpt-4o", "gpt-4.1-mini", "openai/gpt-3.5-turbo"]],
-    // Their servers may ignore the other one.
+    // Models whose servers may ignore the other member.
     ["max_tokens", ["deepseek-chat", "gpt-oss-120b", "llama3.1:8b", "qwen3", "mistral-large-latest", "olmo-3"]],
   ] as const)("%s for %o", (member, models) => {
     for (const model of models) assert.deepStrictEqual(limitMembers(usual, 7, { model }), { [member]: 7 }, model)

@@ -264,7 +264,7 @@ describe("latency", () => {
       Effect.gen(function* () {
         upstream.script = (request) =>
           request.targets?.[0]?.provider === "provider1" ? { failing: [{ outcome }], ttft: 500 } : { ttft: 500 }
-        // Nobody is known: the first of the configuration fails three times, the other one serves.
+        // Without measurements, the first target of the configuration fails three times, and the other one serves.
         for (let i = 0; i < 3; i++) yield* call()
         for (let i = 0; i < 4; i++) yield* call()
         assert.deepStrictEqual(

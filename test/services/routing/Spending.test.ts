@@ -1,4 +1,4 @@
-/** What a request reserves again before another call. */
+/** The amount that a request reserves again before another call. */
 import { assert, it } from "@effect/vitest"
 import { Spending, UNLIMITED } from "../../../src/services/routing/Spending.ts"
 import { attempt } from "./ScriptedUpstream.ts"

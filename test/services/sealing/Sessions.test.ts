@@ -105,7 +105,7 @@ describe("sessions", () => {
             if (expired) return assert.strictEqual(outcome, "SessionGone")
             if (session.served.has(enc)) return assert.strictEqual(outcome, "Replayed")
             if (spent) return assert.strictEqual(outcome, "SessionGone")
-            // One too many evicts one.
+            // One session above the maximum evicts another.
             if (known.length > SETTINGS.maxLive && outcome === "SessionGone") return
             assert.strictEqual(outcome, "served")
           }

@@ -25,7 +25,7 @@ type Asked = (typeof negatives.requests)[number]
 const session = published.sessions.X25519
 const numbered = negatives.requests.map((asked, index) => ({ ...asked, index }))
 
-/** Refusals for the shape alone, whatever session the request was sealed to. */
+/** Refusals for the shape alone, for any session. */
 const SHAPELESS = new Set(["malformed", "unsupported-media-type", "no-common-suite"])
 const isOuter = ({ code = "", path }: Asked): boolean => path === "/v1/init" || SHAPELESS.has(code)
 

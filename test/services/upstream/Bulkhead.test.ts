@@ -83,7 +83,7 @@ describe("a bulkhead", () => {
         return Effect.flip(upstream.complete(ask()))
       })
       const circuit = Effect.map(upstream.status, ([status]) => status?.circuit)
-      /** One call more than there are places, while a call of another model takes the only one. */
+      /** One call more than there are places; a call of another model holds the only place. */
       const turnedAway = Effect.gen(function* () {
         provider.script([hang])
         const other = yield* Effect.forkChild(upstream.complete(ask({ model: "gpt-5" })), { startImmediately: true })

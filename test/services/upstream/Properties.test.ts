@@ -23,7 +23,7 @@ import { type StreamedEvent, streamOf } from "../../support/streamed.ts"
 const { base, times } = defaultUpstreamSettings.retry
 const { total } = defaultUpstreamSettings.timeouts
 
-/** One call as it could go: what it says before it ends, how slowly, and how it ends. */
+/** One possible call: its output before the end, its speed, and its end. */
 const Performance = Schema.Struct({
   role: Schema.Boolean,
   words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })),

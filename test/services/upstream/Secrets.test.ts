@@ -1,4 +1,4 @@
-/** Keys and prompts stay out of errors, logs, spans and metrics, whatever a provider quotes. */
+/** Keys and prompts stay out of errors, logs, spans and metrics, even if a provider quotes them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Logger, Metric, Redacted, References, Stream } from "effect"
 import { PrometheusMetrics } from "effect/observability"

@@ -65,11 +65,11 @@ interface WiredOptions extends Overrides {
   readonly apiKey?: string
   /** The settings of the fault policy as they are by default, in place of those for tests. */
   readonly byDefault?: boolean
-  /** Whether there is another provider behind the one under test. Default: yes. */
+  /** Whether another provider follows the one under test. Default: yes. */
   readonly alone?: boolean
 }
 
-/** One provider with the given wire format first, an OpenAI-compatible one behind it. */
+/** One provider with the given wire format first, then an OpenAI-compatible one. */
 export const wired = Effect.fnUntraced(function* (
   wire: Wire,
   { alone = false, apiKey = "key-of-the-target", baseUrl, byDefault = false, ...overrides }: WiredOptions = {},

@@ -22,7 +22,7 @@ export const startEvidenceProxy = (
       Layer.succeed(EvidencePlaces, {
         dstackSocket: join(folder, "dstack.sock"),
         tsmFolder: join(folder, "tsm"),
-        // Of each function's forms, the source uses the one that the stand-in has.
+        // Only the overload of each function that the source uses.
         files: files as unknown as (typeof EvidencePlaces.Service)["files"],
         confidentialSpaceSocket: join(folder, "tee.sock"),
       }),

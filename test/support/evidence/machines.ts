@@ -17,7 +17,7 @@ export interface Machine {
   /** Starts what hands out evidence, with sockets in `folder`. */
   readonly start: (folder: string) => Effect.Effect<ReturnType<typeof configfs>, never, Scope.Scope>
   readonly roots: EvidenceRoots
-  /** In place of the vendors' services. */
+  /** Stands in for the vendors' services. */
   readonly source: CollateralSource
   /** The policy's entry that accepts it. */
   readonly accepts: Accepted

@@ -50,7 +50,7 @@ export const tokenFor = (nonce: unknown): string => `${part({ alg: "RS256" })}.$
 
 export const confidentialSpaceAnswers: Answers = { "/v1/token": ({ nonces = [] }) => tokenFor(nonces[0]) }
 
-/** What the kernel answers to report data. */
+/** The kernel's answer to report data. */
 interface Kernel {
   readonly report: (data: Buffer) => Buffer
   readonly collateral?: Buffer

@@ -1,7 +1,7 @@
 /** Requests as a model understands them, independent of the wire format. */
 import type { Turn } from "./Asked.ts"
 
-/** One thing that was said, done or shown. Calls are numbered through the conversation. */
+/** One statement, call or picture. Calls are numbered through the conversation. */
 export type Said =
   | { readonly who: "user" | "assistant" | "system"; readonly text: string }
   | { readonly who: "user"; readonly image: string }

@@ -4,7 +4,7 @@
  */
 
 type Fault = string | undefined
-/** What is wrong with a value at a path. */
+/** The mistake of a value at a path. */
 type Check = (value: unknown, path: string) => Fault
 
 interface Member {
@@ -245,7 +245,7 @@ class Reader {
 }
 
 interface Cddl {
-  /** What is wrong with a value that should be of the rule of this name. */
+  /** The mistakes of a value that should match the rule of this name. */
   readonly fault: (rule: string, value: unknown) => Fault
   /** The rules for types that no other rule refers to. */
   readonly roots: ReadonlyArray<string>

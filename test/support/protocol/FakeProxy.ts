@@ -192,7 +192,7 @@ export class FakeProxy {
             this.hungUp++
             controller.error(signal?.reason)
           }
-          // It may have fired while the answer was made.
+          // The signal may have fired while the answer was made.
           if (signal?.aborted === true) hangUp()
           signal?.addEventListener("abort", hangUp)
         },

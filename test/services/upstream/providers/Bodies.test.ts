@@ -1,4 +1,4 @@
-/** A response is taken for what it is, whatever was asked for and whatever it calls itself. Over real sockets. */
+/** Responses are interpreted by content, not by the request or their content type. Over real sockets. */
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingHttpHeaders } from "node:http"

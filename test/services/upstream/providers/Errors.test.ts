@@ -446,7 +446,7 @@ describe("a provider's error message", () => {
   for (const vendor of VENDOR_NAMES) {
     it.effect(`of ${vendor} is passed on with a bounded length, and without any part of the key`, () =>
       Effect.gen(function* () {
-        // The limit stands within the key, and within what stands for it.
+        // The limit falls within the key, and within its replacement.
         for (const before of [1985, 1988, 1997]) {
           const said = `${"x".repeat(before)}the-secret-key and more ${"y".repeat(2000)}`
           const failure = yield* failureFrom(vendor, () => json({ error: { message: said } }, { status: 400 }))

@@ -1,4 +1,4 @@
-/** A server on a real socket that does what a test tells it to, and sees what becomes of its connections. */
+/** A server on a real socket that follows a test's script and observes its connections. */
 import { Duration, Effect, Redacted } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,4 +1,4 @@
-/** Providers in front of a socket that sends the bytes of a test, whatever they are. */
+/** Providers in front of a socket that sends the bytes of a test. */
 import { Effect, Redacted, Stream } from "effect"
 import type { OutgoingHttpHeaders } from "node:http"
 import type { ChatCompletion, ChatRequest } from "../../../../../src/domain/chat/chat.ts"
@@ -30,7 +30,7 @@ export const answered = Effect.fnUntraced(function* (vendor: Vendor, raw: Raw, m
     const next = (at: number) => {
       const piece = pieces[at]
       if (piece === undefined) response.end()
-      // Each piece travels by itself.
+      // Each piece is a separate packet.
       else response.write(piece, () => setImmediate(next, at + 1))
     }
     next(0)
