@@ -93,8 +93,9 @@ interface ProvenAttestation {
 }
 
 /**
- * Fetches the collateral and verifies, at the time when it came: vendors may sign it only then. What needs none is checked
- * first. Resolves to the facts, and to all that keeps the evidence verifiable later. Rejects with an `EvidenceFailure`.
+ * Checks everything that needs no collateral, then fetches the collateral and verifies. Reads the clock after the fetch,
+ * because vendors may sign on request. Resolves to the facts, and to everything needed to verify the evidence again later.
+ * Rejects with an `EvidenceFailure`.
  *
  * @param clock seconds since the epoch
  */

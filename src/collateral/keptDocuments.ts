@@ -41,7 +41,8 @@ interface Kept {
 }
 
 /**
- * Returns `documents` that are got by `get` until `signal` aborts. All share what is kept, until `forget` drops it.
+ * Returns a function that fetches documents with `get` until `signal` aborts. All callers share the kept documents, until
+ * `forget` drops them.
  *
  * @param clock milliseconds
  */

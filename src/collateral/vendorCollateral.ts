@@ -6,8 +6,8 @@ import { fetchIntelCollateral } from "./intel.ts"
 import { keptDocuments } from "./keptDocuments.ts"
 
 /**
- * A source that asks the vendors over HTTPS: once for each VCEK, each time for the rest, of which it hands out the last
- * answer for 24 hours while a service is unavailable. `get` replaces `fetch` in tests.
+ * A source that fetches from the vendors over HTTPS: each VCEK once, everything else each time. While a service is
+ * unavailable, it returns that service's last answer, for 24 hours. `get` replaces `fetch` in tests.
  *
  * @param clock milliseconds
  */

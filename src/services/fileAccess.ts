@@ -12,7 +12,10 @@ interface FileFault {
   readonly remedy: string
 }
 
-/** The fault of a file's owner or mode; none on Windows. Root's may be group-readable, as orchestrators mount secrets. */
+/**
+ * The fault of a file's owner or mode; none on Windows. Files of root may be readable by the group, as orchestrators
+ * mount secrets.
+ */
 export const accessFault = (
   path: string,
   { mode, uid }: Pick<Stats, "mode" | "uid">,

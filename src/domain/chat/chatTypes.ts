@@ -169,8 +169,8 @@ export interface ChatCompletion extends Open {
 }
 
 /**
- * One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. Calls of types
- * other than `function` have other members.
+ * One piece of a tool call. Pieces with the same `index` belong to one call, and their `arguments` are concatenated.
+ * Calls of types other than `function` have other members.
  */
 export interface ToolCallDelta extends Open {
   readonly index: number

@@ -41,7 +41,7 @@ type MemberPath = ReadonlyArray<string | number>
 export class PairJoiner {
   /** High surrogates by choice, then by the JSON of their paths. */
   private readonly held = new Map<number, Map<string, string>>()
-  /** The last chunk from which something is held. */
+  /** The last chunk from which a surrogate is held. */
   private last: ChatChunk | undefined
 
   /** `chunk` (`json` is its JSON) with texts cut between characters, after held surrogates; itself if unchanged. */

@@ -111,7 +111,7 @@ export const makeListedJobs = (sql: SqlClient.SqlClient) => {
     const { before, limit } = yield* pageBounds(request)
     const { chosen, listed } = conditionsOf(sql, tenant, filter)
     listed.push(sql`id < ${before}`)
-    // The last job to look at, if more follow.
+    // The last job to read, if more follow.
     const [floor] =
       chosen.length === 0
         ? []

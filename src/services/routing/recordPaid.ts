@@ -22,7 +22,7 @@ interface Kept {
   readonly reservation: string | null
 }
 
-/** Returns a function that enters calls. If it fails, the calls are entered later. */
+/** Returns a function that enters calls. If the database fails, it keeps them and enters them later. */
 export const makeRecordPaid = Effect.gen(function* () {
   const ledger = yield* Ledger
   const kept = new Set<Kept>()

@@ -11,7 +11,7 @@ import { describeDatabases } from "../../support/databases.ts"
 const KEYS = Redacted.make([randomBytes(32).toString("base64")] as const)
 
 describeDatabases("a tenant's own key", (database) => {
-  it.effect("is changed and gone in every process within a second", () =>
+  it.effect("is changed and removed in every process within a second", () =>
     Effect.gen(function* () {
       const context = yield* Layer.build(database.layer)
       const open = Effect.map(

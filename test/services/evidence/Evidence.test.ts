@@ -143,7 +143,7 @@ describe("evidence", () => {
   )
 })
 
-it.effect("the identity is not waited for forever if dstack's guest agent is silent", () =>
+it.effect("the identity fails in bounded time if dstack's guest agent is silent", () =>
   Effect.gen(function* () {
     const dstackSocket = join(yield* temporaryFolder, "dstack.sock")
     const asked = Promise.withResolvers<void>()

@@ -431,7 +431,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "are to be asked for again if the job of their idempotency key was removed while it was looked up",
+    "are to be requested again if the job of their idempotency key was removed while it was looked up",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient

@@ -73,7 +73,7 @@ describeDatabases("a job without budget", (database) => {
     }).pipe(Effect.provide(gateway(database.layer, poorAtFirst()))),
   )
 
-  it.live("tries again soon if only other calls under way are in the way", () =>
+  it.live("tries again soon if only reservations of other calls leave no room", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -82,7 +82,7 @@ describeDatabases("a job without budget", (database) => {
     }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst()))),
   )
 
-  it.live("fails if other calls are in the way until retries end", () =>
+  it.live("fails if reservations of other calls leave no room until retries end", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -91,7 +91,7 @@ describeDatabases("a job without budget", (database) => {
     }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst(), { retryFor: Duration.zero }))),
   )
 
-  it.live("waits for other calls if it waits for budgets, which takes no time from the retries of other failures", () =>
+  it.live("waits for other calls without using up the retry time of other failures", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient

@@ -101,7 +101,7 @@ describeDatabases("jobs with a concurrency key", (database) => {
   )
 
   test(
-    "keep to the least limit of those that have begun, without passing those before them",
+    "keep to the lowest limit of those that have begun, without passing those before them",
     Effect.gen(function* () {
       const { claim, end, enqueue } = yield* makeTenant
       const [one, two, alone, last] = [

@@ -68,7 +68,7 @@ describeDatabases("keys of a tenant", (database) => {
     it.live(name, () => Effect.provide(body, services(database.layer, { workersPerTenant: 100 })))
 
   test(
-    "take turns, whatever their numbers of jobs, with the callers that have tokens as one of them",
+    "take turns, however many jobs each has, with all callers that have tokens as one of them",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const tenant = yield* makeAgent()

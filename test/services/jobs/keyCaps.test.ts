@@ -160,7 +160,7 @@ describeDatabases("jobs of a key with a cap", (database) => {
   )
 })
 
-it.live.skipIf(!postgresIsThere)("a change of the cap waits for the places that another gateway gives", () =>
+it.live.skipIf(!postgresIsThere)("a change of the cap waits while another gateway gives places", () =>
   Effect.gen(function* () {
     const { cap, claim, enqueue, waits } = yield* makeTenant
     const sql = yield* SqlClient.SqlClient
@@ -180,7 +180,7 @@ it.live.skipIf(!postgresIsThere)("a change of the cap waits for the places that 
   }).pipe(Effect.provide(services(postgres.layer))),
 )
 
-it.live.skipIf(!postgresIsThere)("jobs of a key hold one connection while another gateway gives places of it", () =>
+it.live.skipIf(!postgresIsThere)("jobs of a key use one connection while another gateway gives places of the key", () =>
   Effect.gen(function* () {
     const { enqueue } = yield* makeTenant
     const sql = yield* SqlClient.SqlClient

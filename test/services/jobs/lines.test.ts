@@ -23,7 +23,7 @@ describeDatabases("jobs in lines", (database) => {
 
   for (const [kind, makeLine] of Object.entries(KINDS)) {
     test(
-      `of ${kind} get the place of a job whose process died before it could pass it on`,
+      `of ${kind} get the place of a job whose process died before it could pass the place on`,
       Effect.gen(function* () {
         const { claim, enqueue } = yield* makeTenant
         const [queue, sql] = [yield* JobQueue, yield* SqlClient.SqlClient]

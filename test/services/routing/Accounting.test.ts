@@ -232,7 +232,7 @@ describe("the rows of a request", () => {
     }),
   )
 
-  test("exist for a call whose caller went away", {}, (upstream) =>
+  test("exist for a call whose caller disconnected", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = () => ({ hangs: true })
       const fiber = yield* Effect.forkChild(call({ job: "job-1" }), { startImmediately: true })

@@ -48,7 +48,7 @@ describe("shippedPrice", () => {
     assert.isUndefined(shippedPrice(provider1("gpt-5-mini"), IN_2026)?.prices.cache_write_input)
   })
 
-  it("changes on the day on which the source says it does", () => {
+  it("changes on the day that its source states", () => {
     const at = (time: number) => shippedPrice({ provider: "provider4", model: "gemini-3.8-flash" }, time)?.prices.output
     assert.strictEqual(at(Date.UTC(2026, 11, 31, 23, 59, 59, 999)), 3_750_000)
     assert.strictEqual(at(Date.UTC(2027, 0, 1)), 7_500_000)

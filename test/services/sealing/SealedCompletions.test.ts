@@ -535,7 +535,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(failing)))
   })
 
-  it.effect("spreads what does not fit into one block over the next ticks, however much waits", () => {
+  it.effect("spreads text that does not fit into one block over the next ticks, however much waits", () => {
     const long = (bytes: number, pieces: number) =>
       Stream.concat(
         Stream.fromIterable(Array.from({ length: pieces }, () => delta("y".repeat(bytes)))),
@@ -560,22 +560,25 @@ describe("a paced stream", () => {
   it.effect.each([
     [100, 1024 * 1024],
     [0, 16 * 1024],
-  ] as const)("at pace %s has its provider read no further than %s bytes beyond what waits", ([pace, most]) => {
-    const size = 16 * 1024
-    let heard = 0
-    const endless = Stream.iterate(0, (n) => n + 1).pipe(
-      Stream.rechunk(1),
-      Stream.mapEffect(() => Effect.sync(() => ++heard)),
-      Stream.map(() => delta("y".repeat(size))),
-    )
-    return Effect.gen(function* () {
-      const { answer } = yield* askStream({ pace })
-      yield* answer.begin(STALLED)
-      yield* TestClock.adjust(2000)
-      assert.isAtLeast(heard * size, most * 0.9)
-      assert.isAtMost(heard * size, most + 2 * size)
-    }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
-  })
+  ] as const)(
+    "at pace %s lets its provider be read no further than %s bytes beyond the waiting text",
+    ([pace, most]) => {
+      const size = 16 * 1024
+      let heard = 0
+      const endless = Stream.iterate(0, (n) => n + 1).pipe(
+        Stream.rechunk(1),
+        Stream.mapEffect(() => Effect.sync(() => ++heard)),
+        Stream.map(() => delta("y".repeat(size))),
+      )
+      return Effect.gen(function* () {
+        const { answer } = yield* askStream({ pace })
+        yield* answer.begin(STALLED)
+        yield* TestClock.adjust(2000)
+        assert.isAtLeast(heard * size, most * 0.9)
+        assert.isAtMost(heard * size, most + 2 * size)
+      }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
+    },
+  )
 
   it.effect("reads on from its provider once ticks have merged the backlog, even if nothing can be written", () => {
     let heard = 0
@@ -619,7 +622,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(busy)))
   })
 
-  it.effect("sends the frames that it owes once its reader goes on, in the number of the ticks", () => {
+  it.effect("sends the due frames once its reader goes on, one for each tick", () => {
     const said = saying(words(3), 300)
     return Effect.gen(function* () {
       const { answer, opened } = yield* askStream({ pace: 100 })
@@ -644,7 +647,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
   })
 
-  it.effect("seals what it owes at a shutdown only as its reader takes it, and then the signed abort", () => {
+  it.effect("at a shutdown, seals the due frames only as its reader takes them, and then the signed abort", () => {
     const endless = Stream.concat(Stream.make(delta("one ")), Stream.never)
     return Effect.gen(function* () {
       const { answer, opened } = yield* askStream({ pace: 100 })

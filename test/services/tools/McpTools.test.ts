@@ -437,7 +437,7 @@ describe("an MCP server that strays from the protocol", () => {
     }),
   )
 
-  it.effect("has a call that was sent reported as perhaps carried out, unless it is the server that refuses it", () =>
+  it.effect("reports a call that was sent as possibly carried out, unless the server refuses it", () =>
     Effect.gen(function* () {
       const error = JSON.stringify({ jsonrpc: "2.0", id: 2, error: { code: -32602, message: "Unknown tool: add" } })
       const empty: Behaviour = (request, response, index) =>

@@ -261,7 +261,7 @@ describe("an address that the operator has not allowed", () => {
 })
 
 describe("the lookups of names that tenants choose", () => {
-  it.effect("are made one at a time, so that silent name servers leave calls of models the other", () =>
+  it.effect("are made one at a time, so that silent name servers leave the other lookup to calls of models", () =>
     Effect.gen(function* () {
       const server = yield* toolServer(answer(200, "ok"))
       let [underWay, most] = [0, 0]
@@ -306,7 +306,7 @@ describe("the lookups of names that tenants choose", () => {
     assert.deepStrictEqual(begun, ["silent", "next"])
   })
 
-  it("take turns between tenants, so that many silent names of one cost another the time of one", () => {
+  it("take turns between tenants, so that many silent names of one tenant delay another by the time of one", () => {
     const { begun, ends, lookup } = manual()
     const ask = inTurns(lookup, Infinity)
     for (let i = 1; i <= 12; i++) ask("a", `a${i}`, () => undefined)

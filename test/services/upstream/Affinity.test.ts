@@ -355,7 +355,7 @@ describe("a conversation with encrypted reasoning", () => {
       }),
   )
 
-  it.effect("says nothing about conversations of others, and new ones follow the order", () =>
+  it.effect("reveals nothing about conversations of others, and new conversations follow the order", () =>
     Effect.gen(function* () {
       const { servedOf } = yield* two
       yield* servedOf(turnBy(1, "provider1"))

@@ -247,26 +247,28 @@ describe("a response that continues another one", () => {
     })
   const first = asked("responses", { caller: "alice" })
 
-  it.effect.each([false, true])("is asked where that was made, and nowhere else (streamed: %s)", (streamed) =>
-    Effect.gen(function* () {
-      const completed = { type: "response.completed", response: { ...response, id: "r1", status: "completed" } }
-      const { calls, upstream } = yield* slots(
-        "responses",
-        [busy, busy, busy, made("r0")],
-        [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
-      )
-      yield* streamed ? read(apiStreamOf(upstream, first)) : soon(upstream.request(first))
-      assert.deepStrictEqual(calls(), [3, 1])
-      for (const previous of ["r1", "r2"]) {
-        const { served } = yield* soon(upstream.request(goingOn(previous)))
-        assert.strictEqual(served.provider, "provider2")
-      }
-      const error = yield* soon(Effect.flip(upstream.request(goingOn("r3"))))
-      assert.deepStrictEqual([error.code, calls()], ["rate-limited", [3, 6]])
-    }),
+  it.effect.each([false, true])(
+    "is asked where the response to continue was made, and nowhere else (streamed: %s)",
+    (streamed) =>
+      Effect.gen(function* () {
+        const completed = { type: "response.completed", response: { ...response, id: "r1", status: "completed" } }
+        const { calls, upstream } = yield* slots(
+          "responses",
+          [busy, busy, busy, made("r0")],
+          [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
+        )
+        yield* streamed ? read(apiStreamOf(upstream, first)) : soon(upstream.request(first))
+        assert.deepStrictEqual(calls(), [3, 1])
+        for (const previous of ["r1", "r2"]) {
+          const { served } = yield* soon(upstream.request(goingOn(previous)))
+          assert.strictEqual(served.provider, "provider2")
+        }
+        const error = yield* soon(Effect.flip(upstream.request(goingOn("r3"))))
+        assert.deepStrictEqual([error.code, calls()], ["rate-limited", [3, 6]])
+      }),
   )
 
-  it.effect("goes to the first slot if the other one is unknown or another caller's", () =>
+  it.effect("goes to the first slot if the response to continue is unknown or another caller's", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       yield* soon(upstream.request(first))
@@ -308,7 +310,7 @@ describe("a response that continues another one", () => {
     }),
   )
 
-  it.effect("follows the order if the other one was not to be stored", () =>
+  it.effect("follows the order if the response to continue was not to be stored", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       const body = RawObject.of({ input: "hi", store: false })

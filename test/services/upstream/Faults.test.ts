@@ -114,7 +114,7 @@ describe("a fault hidden by failover", () => {
     }),
   )
 
-  it.effect("is not the provider's if the caller invented the model, but is if a setting names it", () =>
+  it.effect("is the caller's if the caller invented the model, and the provider's if a setting names the model", () =>
     Effect.gen(function* () {
       const { complete, fault, lines } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
       yield* complete(ask({ model: "made-up" }))

@@ -78,7 +78,7 @@ describe("calls of a custom tool", () => {
     }),
   )
 
-  it.effect("are joined to what a whole answer has", () =>
+  it.effect("are joined into the calls that a whole answer has", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("openai", () => events([sse(...PIECES)]))
       const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
@@ -87,7 +87,7 @@ describe("calls of a custom tool", () => {
     }),
   )
 
-  it("are no calls that a step can make", () => {
+  it("do not count as calls that a step can make", () => {
     const draft = new AnswerDraft()
     for (const chunk of PIECES) {
       draft.add({ _tag: "Delta", provider: "provider1", chunk: { ...chunk, object: "chat.completion.chunk" } })

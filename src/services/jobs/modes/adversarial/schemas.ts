@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Severity } from "../../../../domain/jobs/modes/adversarial.ts"
 import { Fraction } from "../../../../domain/jobs/modes/description.ts"
 
-/** Most findings per answer. Several rounds together may exceed it. */
+/** Maximum number of findings per answer. All rounds together may have more. */
 const MAX_FINDINGS = 20
 
 const Id = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ description: "the objection's number" })

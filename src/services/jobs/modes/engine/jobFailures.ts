@@ -83,7 +83,7 @@ export const noToolsOffered = (call: StepCall): JobFailure =>
     call,
   })
 
-/** Adds to a failure of a conversation that became too long how much of it is output of tools. */
+/** If a conversation became too long, adds the share of tool output to the failure. */
 export const withToolOutput = (messages: ReadonlyArray<Message>) => (failure: JobFailure) => {
   const { problem } = failure
   const outputs = messages.flatMap(({ content, role }) =>
