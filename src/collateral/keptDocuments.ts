@@ -41,8 +41,8 @@ interface Kept {
 }
 
 /**
- * Returns a function that fetches documents with `get` until `signal` aborts. All callers share the kept documents, until
- * `forget` drops them.
+ * Returns `documents`, which makes readers of documents, and `forget`, which drops a kept document. All readers share the
+ * kept ones. A reader fetches with `get` until `signal` aborts.
  *
  * @param clock milliseconds
  */

@@ -16,7 +16,7 @@ export const spellingsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 interface Overheard {
-  /** Options for `startProxy`. */
+  /** For `startProxy`. */
   readonly services: Layer.Layer<never>
   /** Everything collected so far, as text. */
   readonly text: () => string

@@ -33,7 +33,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       params,
       success: Schedule,
       error: [ScheduleNotFound, StorageUnavailable],
-    }).annotateMerge(described("Read a schedule", "With its next time, and the result of the last one.")),
+    }).annotateMerge(described("Read a schedule", "With its next time, and what the last one gave.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,

@@ -100,6 +100,6 @@ export const Refusal =
         return problem
       },
     })
-    // The class declares no members of its own.
+    // It adds nothing to what it extends.
     return withoutStack(Base) as typeof Base
   }

@@ -78,8 +78,8 @@ export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
 
 /**
  * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
- * the job. If an earlier request with this key and body created a job within 24 hours, it returns the id of that job.
- * Fails if the body differs, or if a request with the key is running in any process.
+ * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours. Fails
+ * if the body differs, or if a request with the key is running, here or in another process.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   const { add, earlier } = makeKeyRecords(sql)
@@ -120,7 +120,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       () => once,
       () => Effect.sync(() => underWay.delete(id)),
     ).pipe(
-      // The request that holds the key may itself be a repetition that only reads the earlier job.
+      // The request that holds the key may itself only be reading an earlier job.
       Effect.catchIf(
         (error) => error instanceof IdempotencyInFlight,
         (refusal) =>

@@ -131,10 +131,7 @@ export class RoutingConfig extends Context.Service<
 
 const DAY_MS = 86_400_000
 
-/**
- * Returns a function that derives the default settings. It reuses them for the same providers and day, because list
- * prices change by day.
- */
+/** Returns what derives the default settings: once for the same providers and day, since list prices change by days. */
 const deriveOnce = (upstream: UpstreamSettings) => {
   let derived:
     | { readonly from: ReadonlyArray<Offers>; readonly day: number; readonly settings: RoutingSettings }
