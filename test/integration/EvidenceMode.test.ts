@@ -46,7 +46,7 @@ const evidenceFrom = (port: number, client: number) =>
     const options = { port, method: "POST", path: "/v1/evidence", localAddress: `127.0.1.${1 + (client % 250)}` }
     const nonce = encodeBase64Url(sha256(utf8(`client ${client}`)))
     request({ ...options, host: "127.0.0.1", agent: false, headers: { "content-type": "application/json" } })
-      // Fails the test unless the answer is evidence, an object.
+      // Evidence is an object; what is no evidence fails the test.
       .on("response", (response) => resolve(json(response) as Promise<JsonObject>))
       .on("error", reject)
       .end(JSON.stringify({ nonce }))

@@ -1,7 +1,7 @@
 /**
- * Reads the body of a sealed request. Fast path: clients send an object of three strings without escapes, which are
- * sliced from the bytes, because JSON.parse and the schema would scan a ciphertext of megabytes four times and copy it
- * twice. Any other text is parsed as JSON and decoded with the schema, whose issues the refusal lists.
+ * Reads the body of a sealed request. Clients send an object of three strings without escapes, whose members are taken
+ * from the bytes: JSON.parse and the schema would scan a ciphertext of megabytes four times and copy it twice. Any other
+ * text is parsed as JSON and decoded with the schema, which says why it is refused.
  */
 import { isUtf8 } from "node:buffer"
 import { Effect, Result, Schema } from "effect"
@@ -39,8 +39,8 @@ const skipSpace = (body: Buffer, at: number): number => {
 }
 
 /**
- * The members of an object that has exactly these three; `undefined` for any other text. A value ends at the next
- * quotation mark: only base64url is valid, which has no escapes.
+ * The members of an object that has exactly these three; `undefined` for any other text. Values end at the next quotation
+ * mark, because only base64url is valid, which has no escapes.
  */
 const plainMembers = (body: Buffer): Members | undefined => {
   const found: Partial<Record<Member, Buffer>> = {}

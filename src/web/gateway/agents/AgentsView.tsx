@@ -103,7 +103,7 @@ export const AgentsView = () => {
             setDoomed(undefined)
             if (!deleted) return
             announce(`${doomed.name} was deleted.`)
-            // The focused button disappears with its agent.
+            // The focused button is gone with its agent.
             list.current?.focus()
             reload()
           }}

@@ -22,7 +22,7 @@ import { comparedFor } from "./verdict.ts"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./verified/Verification.tsx"
 
-/** The details of a mode besides its answer. Add those of a new built-in mode here. */
+/** The details of a mode besides its answer. A new built-in mode adds its part here. */
 const Course = ({
   ended,
   job,
@@ -86,7 +86,7 @@ const NoJob = ({ failure, onRetry }: { readonly failure: Failure | undefined; re
   </View>
 )
 
-/** Why the last attempt failed, while the job continues. */
+/** The reason why the last attempt failed, while the job goes on. */
 const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly step: Step }) =>
   problem === undefined ? null : (
     <div class="note warn">
@@ -101,7 +101,7 @@ const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly s
 interface ActionsProps {
   readonly job: Job
   readonly hear: (update: JobUpdate) => void
-  /** Begins to follow the job again. */
+  /** Follows the job again. */
   readonly retry: () => void
   readonly action: ReturnType<typeof useAction>
 }

@@ -69,7 +69,7 @@ export const KeysView = () => {
             setDoomed(undefined)
             if (!revoked) return
             announce(`The key of ${doomed.name} was revoked.`)
-            // The focused button disappears with its key.
+            // The focused button is gone with its key.
             list.current?.focus()
             reload()
           }}

@@ -3,7 +3,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 
 const PAGE = 20
-/** Reads again because spending and last uses change. A page takes a request for each key with budgets. */
+/** Spending and last uses change. A page takes a request for each key with budgets. */
 const EVERY_MS = 30_000
 
 export const useKeys = (cursor: string | undefined) => {

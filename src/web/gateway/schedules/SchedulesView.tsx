@@ -61,7 +61,7 @@ const ScheduleItem = ({
   )
 }
 
-/** A page of the tenant's schedules, each with the result of its last run. */
+/** A page of the tenant's schedules, with what the last time of each gave. */
 export const SchedulesView = () => {
   const { announce, gateway, owner } = useSession()
   const [isMaking, setMaking] = useState(false)
@@ -125,7 +125,7 @@ export const SchedulesView = () => {
             setDoomed(undefined)
             if (!deleted) return
             announce("The schedule was deleted.")
-            // The focused button disappears with its schedule.
+            // The focused button is gone with its schedule.
             list.current?.focus()
             reload()
           }}
