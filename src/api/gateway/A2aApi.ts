@@ -4,8 +4,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole, RateClass } from "./Authorization.ts"
 import { RpcRequest } from "./JsonRpc.ts"
 
 /** The only supported version. */
@@ -47,7 +47,5 @@ export class A2aApi extends HttpApiGroup.make("a2a")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/a2a")
   .annotateMerge(OpenApi.annotations({ title: "A2A", description: "The gateway's agents for other agents." })) {}

@@ -13,8 +13,8 @@ import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Agent, Job } from "./resources.ts"
 import { described } from "../described.ts"
@@ -97,7 +97,5 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/agents")
   .annotateMerge(OpenApi.annotations({ title: "Agents", description: "Agents carry out tasks." })) {}

@@ -1,7 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { Refusals } from "../problems.ts"
-import { AdminOnly, Authorization } from "./Authorization.ts"
+import { AdminOnly } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { AuditEntry } from "./resources.ts"
 import { described } from "../described.ts"
@@ -16,7 +15,5 @@ export class AuditApi extends HttpApiGroup.make("audit")
       .middleware(AdminOnly)
       .annotateMerge(described("Read the audit trail", `Of every tenant. ${LIST}`)),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/audit")
   .annotateMerge(OpenApi.annotations({ title: "Audit", description: "Who changed what." })) {}

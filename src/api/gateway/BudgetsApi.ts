@@ -5,8 +5,8 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { KeyNotFound } from "../../domain/access/keys.ts"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { AdminOnly, Authorization } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { AdminOnly } from "./Authorization.ts"
 import { BudgetReport } from "./resources.ts"
 import { described } from "../described.ts"
 
@@ -41,7 +41,5 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/budgets")
   .annotateMerge(OpenApi.annotations({ title: "Budgets", description: "What tenants, agents and keys may spend." })) {}

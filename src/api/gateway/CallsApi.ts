@@ -6,8 +6,8 @@ import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { IdempotencyInFlight, IdempotencyMismatch } from "../../domain/jobs/job.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
-import { BODY_PROBLEMS, NotFound, Refusals } from "../problems.ts"
-import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS, NotFound } from "../problems.ts"
+import { NeededRole, RateClass } from "./Authorization.ts"
 import { described } from "../described.ts"
 
 export class ModelNotFound extends Refusal<ModelNotFound>()("ModelNotFound", {
@@ -99,6 +99,4 @@ export class CallsApi extends HttpApiGroup.make("calls")
       error: [StorageUnavailable, ModelNotFound, NotFound],
     }).annotate(OpenApi.Exclude, true),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .annotateMerge(OpenApi.annotations({ title: "Model calls", description: "The APIs of OpenAI and Anthropic." })) {}

@@ -1,8 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AccessDenied } from "../../domain/access/identity.ts"
-import { Refusals } from "../problems.ts"
-import { Authorization } from "./Authorization.ts"
 import { scope } from "./lists.ts"
 import { described } from "../described.ts"
 
@@ -25,7 +23,5 @@ export class ChangesApi extends HttpApiGroup.make("changes")
       ),
     ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1")
   .annotateMerge(OpenApi.annotations({ title: "Changes", description: "News of jobs and calls." })) {}

@@ -1,8 +1,10 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { Refusals } from "../problems.ts"
 import { SystemApi } from "../SystemApi.ts"
 import { A2aApi } from "./A2aApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
+import { Authorization } from "./Authorization.ts"
 import { BudgetsApi } from "./BudgetsApi.ts"
 import { ChangesApi } from "./ChangesApi.ts"
 import { CallsApi } from "./CallsApi.ts"
@@ -32,6 +34,9 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(CallsApi)
   .add(McpApi)
   .add(A2aApi)
+  // For all groups so far; probes need no key.
+  .middleware(Authorization)
+  .middleware(Refusals)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

@@ -16,8 +16,8 @@ import { Mode } from "../../domain/jobs/modes.ts"
 import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole, RateClass } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
@@ -162,7 +162,5 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       ),
     ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/jobs")
   .annotateMerge(OpenApi.annotations({ title: "Jobs", description: "Tasks given to agents." })) {}

@@ -3,8 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { CreateKey, KeyNotFound, UpdateKey } from "../../domain/access/keys.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { GatewayKey, NewKey } from "./resources.ts"
 
@@ -57,7 +57,5 @@ export class KeysApi extends HttpApiGroup.make("keys")
       ),
     ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/keys")
   .annotateMerge(OpenApi.annotations({ title: "Keys", description: "Keys of the tenant's programs and people." })) {}

@@ -4,8 +4,7 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { ModelName } from "../../domain/upstream/targets.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
-import { Refusals } from "../problems.ts"
-import { Authorization, NeededRole } from "./Authorization.ts"
+import { NeededRole } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
 import { LIST, pageOf, scope } from "./lists.ts"
 import { LedgerEntry } from "./resources.ts"
@@ -50,7 +49,5 @@ export class LedgerApi extends HttpApiGroup.make("ledger")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/ledger")
   .annotateMerge(OpenApi.annotations({ title: "Ledger", description: "Calls of providers and their cost." })) {}

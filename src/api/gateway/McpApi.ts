@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole, RateClass } from "./Authorization.ts"
 import { RpcMessage } from "./JsonRpc.ts"
 import { described } from "../described.ts"
 
@@ -29,6 +29,4 @@ export class McpApi extends HttpApiGroup.make("mcp")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .annotateMerge(OpenApi.annotations({ title: "MCP", description: "The gateway's agents as tools." })) {}

@@ -6,8 +6,8 @@ import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routing/routingChecks.ts"
 import { MAX_SPEND_ITEMS, SpendBy } from "../../domain/routing/spend.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { AdminOnly, Authorization, NeededRole } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { AdminOnly, NeededRole } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
 import { scope } from "./lists.ts"
 import { ProviderHealthReport, RoutingSettings, RoutingStats, SpendReport } from "./resources.ts"
@@ -90,8 +90,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         ),
       ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/routing")
   .annotateMerge(
     OpenApi.annotations({ title: "Routing", description: "Which model serves which call, and what that saved." }),

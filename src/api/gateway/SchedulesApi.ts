@@ -6,8 +6,7 @@ import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../..
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 
 const params = { id: Schema.String.annotate({ description: "The schedule's id." }) }
@@ -40,7 +39,5 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       error: [ScheduleNotFound, StorageUnavailable],
     }).annotateMerge(described("Delete a schedule", "Its jobs stay.")),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/schedules")
   .annotateMerge(OpenApi.annotations({ title: "Schedules", description: "Tasks at times of the calendar." })) {}

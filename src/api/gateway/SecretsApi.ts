@@ -10,8 +10,8 @@ import {
   TooManySecrets,
 } from "../../domain/access/secrets.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole } from "./Authorization.ts"
 import { SecretInfo } from "./resources.ts"
 import { described } from "../described.ts"
 
@@ -54,8 +54,6 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
       ),
     ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/secrets")
   .annotateMerge(
     OpenApi.annotations({

@@ -3,8 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { NewThread, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, NeededRole } from "./Authorization.ts"
+import { BODY_PROBLEMS } from "../problems.ts"
+import { NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Thread } from "./resources.ts"
 import { described } from "../described.ts"
@@ -38,7 +38,5 @@ export class ThreadsApi extends HttpApiGroup.make("threads")
       error: [ThreadNotFound, StorageUnavailable],
     }).annotateMerge(described("Delete a thread", "With all of its jobs.")),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1/threads")
   .annotateMerge(OpenApi.annotations({ title: "Threads", description: "Conversations with an agent." })) {}

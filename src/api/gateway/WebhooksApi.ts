@@ -3,8 +3,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { JobNotFound } from "../../domain/jobs/job.ts"
 import { WebhookDelivery, WebhookSecret } from "../../domain/jobs/webhook.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { Refusals } from "../problems.ts"
-import { Authorization } from "./Authorization.ts"
 import { described } from "../described.ts"
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks")
@@ -26,7 +24,5 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       described("List the webhooks of a job", "The latest deliveries to the job's `webhook_url`, with their status."),
     ),
   )
-  .middleware(Authorization)
-  .middleware(Refusals)
   .prefix("/api/v1")
   .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Signed notices of jobs." })) {}

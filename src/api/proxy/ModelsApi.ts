@@ -1,7 +1,6 @@
 /** The configured models in the form of OpenAI's API. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Refusals } from "../problems.ts"
 import { described } from "../described.ts"
 
 export const Models = Schema.Struct({
@@ -27,5 +26,4 @@ export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
       ),
     ),
   )
-  .middleware(Refusals)
   .annotateMerge(OpenApi.annotations({ title: "Models", description: "The available models." })) {}

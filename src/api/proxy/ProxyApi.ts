@@ -1,4 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { Refusals } from "../problems.ts"
 import { SystemApi } from "../SystemApi.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { SealedApi } from "./SealedApi.ts"
@@ -6,6 +7,7 @@ import { SealedApi } from "./SealedApi.ts"
 export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
   .add(ModelsApi)
+  .middleware(Refusals)
   .add(SystemApi)
   // Reports all mistakes at once.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })

@@ -8,7 +8,7 @@ import { MAX_SUITES, SUITES } from "../../domain/protocol/suites.ts"
 import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
 import { NeedsLength } from "../NeedsLength.ts"
-import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
+import { BODY_PROBLEMS, Draining, Internal, LengthRequired, TimedOut } from "../problems.ts"
 import { RequestReplayed, NoCommonSuite, NoSession, RequestUnopenable, Overloaded } from "./openingProblems.ts"
 import { described } from "../described.ts"
 
@@ -179,7 +179,6 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       ),
     ),
   )
-  .middleware(Refusals)
   .annotateMerge(
     OpenApi.annotations({
       title: "Sealed completions",
