@@ -2,7 +2,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole, RateClass } from "./Authorization.ts"
@@ -22,7 +21,7 @@ export class A2aApi extends HttpApiGroup.make("a2a")
     HttpApiEndpoint.get("card", "/:id/.well-known/agent-card.json", {
       params,
       success: Schema.Unknown,
-      error: [AgentNotFound, StorageUnavailable],
+      error: [AgentNotFound],
     }).annotateMerge(
       described(
         "Read an agent's card",
@@ -35,7 +34,7 @@ export class A2aApi extends HttpApiGroup.make("a2a")
       query: { "A2A-Version": version("The same, if the client sends no header.") },
       payload: RpcRequest,
       success: Schema.Unknown,
-      error: [AgentNotFound, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, ...BODY_PROBLEMS],
     })
       // `SendMessage` may start a job, so every request counts as one. Methods that need the role `run` check it.
       .annotate(RateClass, "execute")

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AgentNotFound, AgentStale, CreateAgent, TooManyAgents, UpdateAgent } from "../../domain/jobs/agent.ts"
+import { Agent, AgentNotFound, AgentStale, CreateAgent, TooManyAgents, UpdateAgent } from "../../domain/jobs/agent.ts"
 import {
+  Job,
   ExecuteRequest,
   IdempotencyInFlight,
   IdempotencyKey,
@@ -12,11 +13,10 @@ import {
 import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { Agent, Job } from "./resources.ts"
 import { described } from "../described.ts"
 
 const params = { id: Schema.String.annotate({ description: "The agent's id." }) }
@@ -38,24 +38,24 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
         HttpApiSchema.status(201),
       ),
-      error: [ModeUnknown, TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [ModeUnknown, TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS],
     }).annotateMerge(described("Create an agent", "Omitted members take their defaults.")),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: AgentPage,
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     }).annotateMerge(described("List agents", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: AgentWithTag,
-      error: [AgentNotFound, StorageUnavailable],
+      error: [AgentNotFound],
     }).annotateMerge(described("Read an agent")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       headers: ifMatch,
       payload: UpdateAgent,
       success: AgentWithTag,
-      error: [AgentNotFound, AgentStale, ModeUnknown, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, AgentStale, ModeUnknown, WebhookSecretMissing, ...BODY_PROBLEMS],
     }).annotateMerge(
       described(
         "Change an agent",
@@ -66,7 +66,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       params,
       headers: ifMatch,
       success: HttpApiSchema.NoContent,
-      error: [AgentNotFound, AgentStale, StorageUnavailable],
+      error: [AgentNotFound, AgentStale],
     }).annotateMerge(described("Delete an agent", "Its jobs stay readable.")),
     HttpApiEndpoint.post("execute", "/:id/execute", {
       params,
@@ -86,7 +86,6 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         TooManyJobs,
         WebhookSecretMissing,
         ...BODY_PROBLEMS,
-        StorageUnavailable,
       ],
     })
       .annotate(RateClass, "execute")

@@ -1,8 +1,8 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
+import { AuditEntry } from "../../domain/access/audit.ts"
 import { AdminOnly } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { AuditEntry } from "./resources.ts"
 import { described } from "../described.ts"
 
 export class AuditApi extends HttpApiGroup.make("audit")
@@ -10,7 +10,7 @@ export class AuditApi extends HttpApiGroup.make("audit")
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: pageOf(AuditEntry),
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     })
       .middleware(AdminOnly)
       .annotateMerge(described("Read the audit trail", `Of every tenant. ${LIST}`)),

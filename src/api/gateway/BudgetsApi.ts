@@ -1,13 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { TenantBudgetList } from "../../domain/access/budgets.ts"
-import { AccessDenied } from "../../domain/access/identity.ts"
+import { BudgetReport, TenantBudgetList } from "../../domain/access/budgets.ts"
 import { KeyNotFound } from "../../domain/access/keys.ts"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { AdminOnly } from "./Authorization.ts"
-import { BudgetReport } from "./resources.ts"
 import { described } from "../described.ts"
 
 const MAX_ID = 64
@@ -21,7 +18,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
         agent: Schema.optionalKey(Id.annotate({ description: "Id of the agent whose budgets are asked for." })),
       },
       success: BudgetReport,
-      error: [AccessDenied, KeyNotFound, AgentNotFound, StorageUnavailable],
+      error: [KeyNotFound, AgentNotFound],
     }).annotateMerge(
       described(
         "Read budgets",
@@ -31,7 +28,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
     HttpApiEndpoint.put("put", "/", {
       payload: Schema.Struct({ budgets: TenantBudgetList }),
       success: BudgetReport,
-      error: [...BODY_PROBLEMS, StorageUnavailable],
+      error: [...BODY_PROBLEMS],
     })
       .middleware(AdminOnly)
       .annotateMerge(

@@ -4,7 +4,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { RequestUnbounded } from "../../domain/access/budgets.ts"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { IdempotencyInFlight, IdempotencyMismatch } from "../../domain/jobs/job.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { BODY_PROBLEMS, NotFound } from "../problems.ts"
 import { NeededRole, RateClass } from "./Authorization.ts"
@@ -38,7 +37,7 @@ const StreamedEvent = Schema.Struct({
   data: Schema.String.annotate({ description: "JSON of the vendor's API." }),
 })
 
-const error = [...BODY_PROBLEMS, RequestUnbounded, StorageUnavailable, Overloaded]
+const error = [...BODY_PROBLEMS, RequestUnbounded, Overloaded]
 
 const AGENTS =
   "`agent:NAME` gives the conversation to that agent as a job, whose id is in the header `sealgate-job`; hanging up does not end it. `Idempotency-Key` repeats it safely."
@@ -85,18 +84,17 @@ export class CallsApi extends HttpApiGroup.make("calls")
       .annotateMerge(described("Embed texts", MODEL)),
     HttpApiEndpoint.get("models", "/v1/models", {
       success: Schema.Unknown,
-      error: StorageUnavailable,
     }).annotateMerge(described("List the models that the caller may use", LISTED)),
     HttpApiEndpoint.get("model", "/v1/models/:id", {
       params: { id: Schema.String.annotate({ description: "The model's name." }) },
       success: Schema.Unknown,
-      error: [StorageUnavailable, ModelNotFound],
+      error: [ModelNotFound],
     }).annotateMerge(described("Read one model", LISTED)),
     // Not "/v1/models/*": the router would add "/v1/models" to it, which is a route of its own.
     HttpApiEndpoint.get("modelWithSlash", "/v1/models*", {
       params: { "*": Schema.String },
       success: Schema.Unknown,
-      error: [StorageUnavailable, ModelNotFound, NotFound],
+      error: [ModelNotFound, NotFound],
     }).annotate(OpenApi.Exclude, true),
   )
   .annotateMerge(OpenApi.annotations({ title: "Model calls", description: "The APIs of OpenAI and Anthropic." })) {}

@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AccessDenied } from "../../domain/access/identity.ts"
 import { scope } from "./lists.ts"
 import { described } from "../described.ts"
 
@@ -15,7 +14,6 @@ export class ChangesApi extends HttpApiGroup.make("changes")
     HttpApiEndpoint.get("follow", "/changes", {
       query: { scope },
       success: HttpApiSchema.StreamSse({ events: ChangeOnWire }),
-      error: [AccessDenied],
     }).annotateMerge(
       described(
         "Follow the changes of a tenant",

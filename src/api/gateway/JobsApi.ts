@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
+  Job,
   JobKeyRefused,
   JobNotFound,
   JobNotResumable,
@@ -15,12 +16,12 @@ import { ThreadBusy, ThreadId } from "../../domain/jobs/thread.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { Problem } from "../../domain/problems/problem.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole, RateClass } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
+import { JobSummary } from "../../domain/jobs/summary.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { Job, JobSummary } from "./resources.ts"
 import { described } from "../described.ts"
 
 const MAX_WAIT_SECONDS = 60
@@ -73,14 +74,13 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         ),
       },
       success: JobPage,
-      error: [CursorInvalid, ModeUnknown, StorageUnavailable],
+      error: [CursorInvalid, ModeUnknown],
     }).annotateMerge(described("List jobs", LIST)),
     HttpApiEndpoint.get("summary", "/summary", {
       query: {
         from: Schema.optionalKey(time("An RFC 3339 time from which ended jobs count; default: 24 hours ago.")),
       },
       success: JobSummary,
-      error: StorageUnavailable,
     }).annotateMerge(
       described("Count jobs", "Open jobs, jobs that ended, and the typical cost of a job by mode and effort."),
     ),
@@ -92,7 +92,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         ).annotateKey({ description: `Seconds to wait for the job's end, 0 to ${MAX_WAIT_SECONDS}.` }),
       },
       success: Job,
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     }).annotateMerge(described("Read a job", "With `wait`, answers when the job ends or after that many seconds.")),
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
@@ -102,7 +102,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         }),
       },
       success: HttpApiSchema.StreamSse({ events: JobEventOnWire }),
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     }).annotateMerge(
       described(
         "Follow a job",
@@ -112,7 +112,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.get("receipts", "/:id/receipts", {
       params,
       success: Schema.Struct({ items: Schema.Array(JobReceipt) }),
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     }).annotateMerge(
       described(
         "Get the signed receipts of a job",
@@ -122,7 +122,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     })
       .annotate(NeededRole, "run")
       .annotateMerge(described("Cancel a job", "Interrupts a call in flight. An ended job stays as it is.")),
@@ -130,7 +130,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       params,
       payload: JobInput,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, InputInvalid, InputNotRequired, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [JobNotFound, InputInvalid, InputNotRequired, ...BODY_PROBLEMS],
     })
       .annotate(NeededRole, "run")
       .annotateMerge(
@@ -142,7 +142,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.post("resume", "/:id/resume", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, JobNotResumable, JobKeyRefused, ThreadBusy, TooManyJobs, StorageUnavailable],
+      error: [JobNotFound, JobNotResumable, JobKeyRefused, ThreadBusy, TooManyJobs],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
@@ -154,7 +154,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     }).annotateMerge(
       described(
         "Delete a job",

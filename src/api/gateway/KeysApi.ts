@@ -1,12 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { CreateKey, KeyNotFound, UpdateKey } from "../../domain/access/keys.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { NewKey, GatewayKey, CreateKey, KeyNotFound, UpdateKey } from "../../domain/access/keys.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { GatewayKey, NewKey } from "./resources.ts"
 
 const params = { id: Schema.String.annotate({ description: "The key's id." }) }
 
@@ -17,21 +16,21 @@ export class KeysApi extends HttpApiGroup.make("keys")
     HttpApiEndpoint.post("create", "/", {
       payload: CreateKey,
       success: HttpApiSchema.WithHeaders(NewKey, { location: Schema.String }).pipe(HttpApiSchema.status(201)),
-      error: [...BODY_PROBLEMS, StorageUnavailable],
+      error: [...BODY_PROBLEMS],
     }).annotateMerge(
       described("Create a key", "The answer shows the key, once. Only administrators give the role `admin`."),
     ),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: KeyPage,
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(described("List keys", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: GatewayKey,
-      error: [KeyNotFound, StorageUnavailable],
+      error: [KeyNotFound],
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(described("Read a key", "Without its secret.")),
@@ -39,7 +38,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
       params,
       payload: UpdateKey,
       success: GatewayKey,
-      error: [KeyNotFound, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [KeyNotFound, ...BODY_PROBLEMS],
     }).annotateMerge(
       described(
         "Change a key",
@@ -49,7 +48,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     HttpApiEndpoint.delete("revoke", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [KeyNotFound, StorageUnavailable],
+      error: [KeyNotFound],
     }).annotateMerge(
       described(
         "Revoke a key",

@@ -1,13 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AccessDenied } from "../../domain/access/identity.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { ModelName } from "../../domain/upstream/targets.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { NeededRole } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
+import { LedgerEntry } from "../../domain/routing/ledger.ts"
 import { LIST, pageOf, scope } from "./lists.ts"
-import { LedgerEntry } from "./resources.ts"
 import { described } from "../described.ts"
 
 /** Billing reads whole months, and entries are small. */
@@ -39,7 +38,7 @@ export class LedgerApi extends HttpApiGroup.make("ledger")
         scope,
       },
       success: [pageOf(LedgerEntry), Csv],
-      error: [AccessDenied, CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(

@@ -1,7 +1,6 @@
 /** The gateway as an MCP server: streamable HTTP without sessions, so any gateway answers any request. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole, RateClass } from "./Authorization.ts"
 import { RpcMessage } from "./JsonRpc.ts"
@@ -17,7 +16,7 @@ export class McpApi extends HttpApiGroup.make("mcp")
       },
       payload: RpcMessage,
       success: Schema.Unknown,
-      error: [...BODY_PROBLEMS, StorageUnavailable],
+      error: [...BODY_PROBLEMS],
     })
       // `tools/call` may start a job, so every message counts as one. The tool that does checks the role `run`.
       .annotate(RateClass, "execute")

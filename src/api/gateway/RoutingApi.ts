@@ -1,19 +1,18 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AccessDenied } from "../../domain/access/identity.ts"
 import { Interval } from "../../domain/routing/intervals.ts"
-import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
+import { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routing/routingChecks.ts"
-import { MAX_SPEND_ITEMS, SpendBy } from "../../domain/routing/spend.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { SpendReport, MAX_SPEND_ITEMS, SpendBy } from "../../domain/routing/spend.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { AdminOnly, NeededRole } from "./Authorization.ts"
 import { time } from "../../domain/timeText.ts"
+import { ProviderHealthReport } from "../../domain/routing/health.ts"
+import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 import { scope } from "./lists.ts"
-import { ProviderHealthReport, RoutingSettings, RoutingStats, SpendReport } from "./resources.ts"
 import { described } from "../described.ts"
 
-const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
+const SettingsWithTag = HttpApiSchema.WithHeaders(PricedRoutingSettings, { etag: Schema.String })
 
 export class RoutingApi extends HttpApiGroup.make("routing")
   .add(
@@ -24,8 +23,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         scope,
         interval: Schema.optionalKey(Interval.annotate({ description: "Adds the sums of every UTC hour or day." })),
       },
-      success: RoutingStats,
-      error: [AccessDenied, StorageUnavailable],
+      success: RoutingStatsReport,
     }).annotateMerge(
       described(
         "What routing saved",
@@ -42,7 +40,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         ).annotateKey({ description: `Items at most: 1 to ${MAX_SPEND_ITEMS}, default 100.` }),
       },
       success: SpendReport,
-      error: [AccessDenied, StorageUnavailable],
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(
@@ -54,7 +51,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     HttpApiEndpoint.get("providers", "/providers", {
       query: { scope },
       success: ProviderHealthReport,
-      error: [AccessDenied, StorageUnavailable],
     }).annotateMerge(
       described(
         "Whether the providers can be called",
@@ -63,7 +59,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     ),
     HttpApiEndpoint.get("config", "/config", {
       success: SettingsWithTag,
-      error: StorageUnavailable,
     })
       .middleware(AdminOnly)
       .annotateMerge(
@@ -80,7 +75,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       },
       payload: RoutingSettingsInput,
       success: SettingsWithTag,
-      error: [RoutingSettingsStale, ...BODY_PROBLEMS, RoutingSettingsInvalid, StorageUnavailable],
+      error: [RoutingSettingsStale, ...BODY_PROBLEMS, RoutingSettingsInvalid],
     })
       .middleware(AdminOnly)
       .annotateMerge(

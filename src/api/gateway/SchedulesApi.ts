@@ -4,7 +4,7 @@ import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../../domain/jobs/schedule.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
@@ -16,7 +16,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
     HttpApiEndpoint.post("create", "/", {
       payload: NewSchedule,
       success: Schedule.pipe(HttpApiSchema.status(201)),
-      error: [AgentNotFound, ModeUnknown, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, ModeUnknown, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS],
     }).annotateMerge(
       described(
         "Create a schedule",
@@ -26,17 +26,17 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: pageOf(Schedule),
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     }).annotateMerge(described("List schedules", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Schedule,
-      error: [ScheduleNotFound, StorageUnavailable],
+      error: [ScheduleNotFound],
     }).annotateMerge(described("Read a schedule", "With its next time, and what the last one gave.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [ScheduleNotFound, StorageUnavailable],
+      error: [ScheduleNotFound],
     }).annotateMerge(described("Delete a schedule", "Its jobs stay.")),
   )
   .prefix("/api/v1/schedules")

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
+  SecretInfo,
   ProviderKeyElsewhere,
   ProviderTakesNoKey,
   PutSecret,
@@ -9,10 +10,8 @@ import {
   SecretsOff,
   TooManySecrets,
 } from "../../domain/access/secrets.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole } from "./Authorization.ts"
-import { SecretInfo } from "./resources.ts"
 import { described } from "../described.ts"
 
 const params = { name: SecretName.annotate({ description: "The secret's name." }) }
@@ -21,7 +20,6 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ items: Schema.Array(SecretInfo) }),
-      error: StorageUnavailable,
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(described("List secrets", "By name, without their values.")),
@@ -29,14 +27,7 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
       params,
       payload: PutSecret,
       success: SecretInfo,
-      error: [
-        SecretsOff,
-        TooManySecrets,
-        ProviderTakesNoKey,
-        ProviderKeyElsewhere,
-        ...BODY_PROBLEMS,
-        StorageUnavailable,
-      ],
+      error: [SecretsOff, TooManySecrets, ProviderTakesNoKey, ProviderKeyElsewhere, ...BODY_PROBLEMS],
     }).annotateMerge(
       described(
         "Set a secret",
@@ -46,7 +37,7 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [SecretNotFound, StorageUnavailable],
+      error: [SecretNotFound],
     }).annotateMerge(
       described(
         "Delete a secret",

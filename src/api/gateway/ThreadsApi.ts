@@ -1,12 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
-import { NewThread, ThreadNotFound } from "../../domain/jobs/thread.ts"
-import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { Thread, NewThread, ThreadNotFound } from "../../domain/jobs/thread.ts"
+import { CursorInvalid } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS } from "../problems.ts"
 import { NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { Thread } from "./resources.ts"
 import { described } from "../described.ts"
 
 const params = { id: Schema.String.annotate({ description: "The thread's id." }) }
@@ -16,7 +15,7 @@ export class ThreadsApi extends HttpApiGroup.make("threads")
     HttpApiEndpoint.post("create", "/", {
       payload: NewThread,
       success: Thread.pipe(HttpApiSchema.status(201)),
-      error: [AgentNotFound, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, ...BODY_PROBLEMS],
     })
       .annotate(NeededRole, "run")
       .annotateMerge(
@@ -25,17 +24,17 @@ export class ThreadsApi extends HttpApiGroup.make("threads")
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: pageOf(Thread),
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid],
     }).annotateMerge(described("List threads", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Thread,
-      error: [ThreadNotFound, StorageUnavailable],
+      error: [ThreadNotFound],
     }).annotateMerge(described("Read a thread", "`GET /api/v1/jobs?thread_id=` lists its jobs.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [ThreadNotFound, StorageUnavailable],
+      error: [ThreadNotFound],
     }).annotateMerge(described("Delete a thread", "With all of its jobs.")),
   )
   .prefix("/api/v1/threads")

@@ -2,14 +2,12 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JobNotFound } from "../../domain/jobs/job.ts"
 import { WebhookDelivery, WebhookSecret } from "../../domain/jobs/webhook.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("replaceSecret", "/webhooks/secret", {
       success: WebhookSecret.pipe(HttpApiSchema.status(201)),
-      error: StorageUnavailable,
     }).annotateMerge(
       described(
         "Create or replace the secret that signs webhooks",
@@ -19,7 +17,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.get("deliveries", "/jobs/:id/deliveries", {
       params: { id: Schema.String.annotate({ description: "The job's id." }) },
       success: Schema.Struct({ items: Schema.Array(WebhookDelivery) }),
-      error: [JobNotFound, StorageUnavailable],
+      error: [JobNotFound],
     }).annotateMerge(
       described("List the webhooks of a job", "The latest deliveries to the job's `webhook_url`, with their status."),
     ),

@@ -34,5 +34,5 @@ export const AuditEntry = Schema.Struct({
     description:
       "Id of the changed key, agent or job; version of the routing; tenant of budgets or webhooks; name of the secret.",
   }),
-})
+}).annotate({ identifier: "AuditEntry" })
 export type AuditEntry = typeof AuditEntry.Type

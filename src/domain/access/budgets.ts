@@ -57,7 +57,7 @@ export const BudgetUse = Schema.Struct({
 })
 export type BudgetUse = typeof BudgetUse.Type
 
-export const BudgetReport = Schema.Struct({ items: Schema.Array(BudgetUse) })
+export const BudgetReport = Schema.Struct({ items: Schema.Array(BudgetUse) }).annotate({ identifier: "BudgetReport" })
 export type BudgetReport = typeof BudgetReport.Type
 
 export const budgetIssues = (budgets: ReadonlyArray<Budget>, path: string): ReadonlyArray<ProblemIssue> => [

@@ -79,13 +79,13 @@ export type StoredKey = typeof StoredKey.Type
 export const GatewayKey = Schema.Struct({
   ...StoredKey.fields,
   last_used_at: Schema.optionalKey(timeText("Up to 10 s behind; absent if the key was never used.")),
-})
+}).annotate({ identifier: "Key" })
 export type GatewayKey = typeof GatewayKey.Type
 
 export const NewKey = Schema.Struct({
   ...StoredKey.fields,
   key: Schema.String.annotate({ description: "The key itself, shown only here; the gateway keeps its hash." }),
-})
+}).annotate({ identifier: "NewKey" })
 export type NewKey = typeof NewKey.Type
 
 /** The key does not exist or belongs to another tenant. */

@@ -50,7 +50,7 @@ export const SecretInfo = Schema.Struct({
   name: SecretName,
   ...destination,
   updated_at: Schema.DateTimeUtcFromString.annotate({ description: "When its value was set." }),
-})
+}).annotate({ identifier: "Secret" })
 export type SecretInfo = typeof SecretInfo.Type
 
 /** The secret does not exist or belongs to another tenant. */

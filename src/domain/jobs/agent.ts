@@ -127,7 +127,7 @@ export const Agent = Schema.Struct({
   version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
   created_at: Schema.DateTimeUtcFromString,
   updated_at: Schema.DateTimeUtcFromString,
-})
+}).annotate({ identifier: "Agent" })
 export type Agent = typeof Agent.Type
 
 /** A new agent; omitted members take their defaults. */

@@ -194,7 +194,7 @@ export const Job = Schema.Struct({
   expires_at: Time,
   trace_id: Schema.String.annotate({ description: "Finds the job in the operator's traces and logs." }),
   metadata: Metadata,
-})
+}).annotate({ identifier: "Job" })
 export type Job = typeof Job.Type
 
 /** The statements that a sealed proxy signed for the call of a step. */

@@ -26,5 +26,5 @@ export const JobSummary = Schema.Struct({
     description:
       "Median cost of the latest 100 completed jobs, by mode and effort. Leaves out jobs of unknown cost, and those with `rounds` or `samples` of their own.",
   }),
-})
+}).annotate({ identifier: "JobSummary" })
 export type JobSummary = typeof JobSummary.Type

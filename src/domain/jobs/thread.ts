@@ -11,7 +11,7 @@ export const Thread = Schema.Struct({
   id: ThreadId,
   agent_id: AgentId.annotate({ description: "The agent that every job in the thread is given to." }),
   created_at: Schema.DateTimeUtcFromString,
-})
+}).annotate({ identifier: "Thread" })
 export type Thread = typeof Thread.Type
 
 export const NewThread = Schema.Struct({ agent_id: Schema.String.check(Schema.isUUID(7)) })

@@ -44,4 +44,6 @@ export const ProviderHealth = Schema.Struct({
 })
 export type ProviderHealth = typeof ProviderHealth.Type
 
-export const ProviderHealthReport = Schema.Struct({ items: Schema.Array(ProviderHealth) })
+export const ProviderHealthReport = Schema.Struct({ items: Schema.Array(ProviderHealth) }).annotate({
+  identifier: "ProviderHealthReport",
+})

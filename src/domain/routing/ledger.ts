@@ -40,5 +40,5 @@ export const LedgerEntry = Schema.Struct({
   outcome: Schema.String.annotate({
     description: "`success`, `cached` for one from the cache, `interrupted`, or the kind of failure.",
   }),
-})
+}).annotate({ identifier: "LedgerEntry" })
 export type LedgerEntry = typeof LedgerEntry.Type

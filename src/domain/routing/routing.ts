@@ -140,7 +140,7 @@ export const PricedRoutingSettings = Schema.Struct({
   effective_prices: Schema.Array(EffectivePrice).annotate({
     description: "Current prices of all targets and the baseline.",
   }),
-})
+}).annotate({ identifier: "RoutingSettings" })
 export type PricedRoutingSettings = typeof PricedRoutingSettings.Type
 
 /** A new configuration from an administrator. */

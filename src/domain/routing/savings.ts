@@ -56,7 +56,7 @@ export const RoutingStatsReport = Schema.Struct({
       Schema.Struct({ from: Schema.DateTimeUtcFromString, to: Schema.DateTimeUtcFromString, ...sums }),
     ).annotate({ description: "The same sums per interval, oldest first, if requested with `interval`." }),
   ),
-})
+}).annotate({ identifier: "RoutingStats" })
 export type RoutingStatsReport = typeof RoutingStatsReport.Type
 
 export const METHOD =

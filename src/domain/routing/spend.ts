@@ -43,5 +43,5 @@ export const SpendReport = Schema.Struct({
     description:
       "`total` without `items`: calls without a key, agent or such a label, values beyond `limit`, and rare values of labels that have too many.",
   }),
-})
+}).annotate({ identifier: "SpendReport" })
 export type SpendReport = typeof SpendReport.Type
