@@ -39,27 +39,6 @@ export interface Refusal extends Error, Problem, RefusalBrand {
 
 export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProperty(error, RefusalTypeId)
 
-/** V8's limit of stack frames. Optional, because browsers load this file too. */
-const Limited = Error as ErrorConstructor & { stackTraceLimit?: number | undefined }
-
-/** `Base` without stack traces: a refusal's is never read, and costs more than the rest of the constructor. */
-const withoutStack = (Base: unknown): unknown => {
-  // Any class of errors is one of these.
-  const Any = Base as new (...members: ReadonlyArray<unknown>) => object
-  class Refused extends Any {
-    constructor(...members: ReadonlyArray<unknown>) {
-      const { stackTraceLimit } = Limited
-      Limited.stackTraceLimit = 0
-      try {
-        super(...members)
-      } finally {
-        Limited.stackTraceLimit = stackTraceLimit
-      }
-    }
-  }
-  return Refused
-}
-
 /** `Retry-After` of refusals that should pass soon. */
 const SOON = { "retry-after": "1" }
 
@@ -100,6 +79,5 @@ export const Refusal =
         return problem
       },
     })
-    // It adds nothing to what it extends.
-    return withoutStack(Base) as typeof Base
+    return Base
   }

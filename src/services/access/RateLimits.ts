@@ -3,7 +3,7 @@ import { Context, Data, Duration, Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
 import { thisMoment } from "../moments.ts"
 
-/** No request passes for `retryAfterMs`. Not an `Error`: its stack trace would be the largest cost of a refusal. */
+/** No request passes for `retryAfterMs`. */
 export class RateLimited extends Data.TaggedClass("RateLimited")<{
   readonly limit: number
   readonly retryAfterMs: number
