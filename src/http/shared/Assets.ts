@@ -5,6 +5,7 @@ import { constants, gzip } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pathOf } from "./RouteTable.ts"
+import { weightsIn } from "./weights.ts"
 
 export interface Asset {
   readonly path: `/${string}`
@@ -56,13 +57,7 @@ const prepare = (content: string | Uint8Array) =>
 
 /** Whether `Accept-Encoding` allows gzip, by name or else by `*`, with a weight above zero (RFC 9110 §12.5.3). */
 export const acceptsGzip = (header: string | undefined): boolean => {
-  const weights = new Map(
-    (header ?? "").split(",").map((part) => {
-      const [coding = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase())
-      const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice("q=".length)
-      return [coding, Number(weight ?? 1)]
-    }),
-  )
+  const weights = weightsIn(header)
   return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0
 }
 
