@@ -64,9 +64,6 @@ const needsHost = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const badHost = () => new Malformed({ detail: "Send one Host header, with a name or an address and perhaps a port." })
 
-/** The `Host` that was allowed last; most requests have the same. */
-const lastAllowed = new WeakMap<HostRules, string>()
-
 /** `setting` names the variable for further names. Pass the request as received: clients can send `X-Forwarded-Host`. */
 export const hostRefusal = (
   request: HttpServerRequest.HttpServerRequest,
@@ -77,14 +74,10 @@ export const hostRefusal = (
   if (sent === undefined && !needsHost(request)) return undefined
   // A host in the request target replaces the header (RFC 9112 §3.2.2), which must still be valid.
   const host = request.headers["host"] ?? ""
-  if (more.length === 0 && sent === host && sent === lastAllowed.get(rules)) return undefined
   if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()
   const name = canonical(hostName(host))
   const isAllowed = rules.anyName || isLoopback(name) || rules.names.has(name) || (rules.anyAddress && isAddress(name))
-  if (isAllowed) {
-    lastAllowed.set(rules, host)
-    return undefined
-  }
+  if (isAllowed) return undefined
   return new Misdirected({
     detail: `The request is for ${name}. This server does not accept that name; the operator can add it to ${setting}.`,
   })
