@@ -5,7 +5,6 @@ import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { CallsHandlers } from "../http/gateway/calls/CallsHandlers.ts"
-import { HeldBodies } from "../http/gateway/calls/HeldBodies.ts"
 import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
 import { wrongBase } from "../http/gateway/calls/wrongBase.ts"
 import { ChangesHandlers } from "../http/gateway/ChangesHandlers.ts"
@@ -61,6 +60,7 @@ import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { Spend } from "../services/routing/Spend.ts"
+import { OpenedMemory } from "../services/sealing/OpenedMemory.ts"
 import { layerTenantChanges } from "../services/TenantChanges.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
@@ -204,7 +204,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       McpHandlers,
       A2aHandlers,
       Layer.provide(CallsHandlers, [
-        HeldBodies.layer(settings.maxBodyMemory),
+        OpenedMemory.layer({ maxBytes: settings.maxBodyMemory }),
         CachedAnswers.layer({
           ttl: settings.cacheTtl,
           maxBytes: settings.cacheMaxBytes,

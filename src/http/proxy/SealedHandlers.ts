@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Effect, Metric, Schema } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
@@ -9,6 +9,7 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { OpenedMemory } from "../../services/sealing/OpenedMemory.ts"
 import { SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
+import { openingsFailed } from "../../services/sealing/SealingMetrics.ts"
 import type { OpeningError } from "../../services/sealing/RequestOpener.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
@@ -83,7 +84,10 @@ export const SealedHandlers = layerHandlers(
     const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
       const body = yield* Effect.orDie(request.arrayBuffer)
-      const release = yield* Effect.mapError(memory.hold(yield* Source, body.byteLength), () => new Overloaded())
+      const release = yield* memory.hold(yield* Source, body.byteLength).pipe(
+        Effect.tapError(() => Metric.update(openingsFailed("overloaded"), 1)),
+        Effect.mapError(() => new Overloaded()),
+      )
       const envelope = yield* readEnvelope(body)
       yield* Effect.mapError(callers.mayTry, (error) =>
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),

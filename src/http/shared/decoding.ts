@@ -18,7 +18,7 @@ const turns = Semaphore.makeUnsafe(4)
  */
 export const decoding = Effect.fnUntraced(function* <E = never>(
   { headers }: HttpServerRequest.HttpServerRequest,
-  hold: (bytes: number) => Effect.Effect<void, E, Scope.Scope>,
+  hold: (bytes: number) => Effect.Effect<unknown, E, Scope.Scope>,
 ) {
   const coding = codingIn(headers["content-encoding"])
   if (coding === undefined) return undefined

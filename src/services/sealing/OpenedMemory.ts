@@ -1,7 +1,6 @@
 /** Limits the memory of all requests that wait for a provider, for minutes and with megabytes each. */
-import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { FairRoom } from "./FairRoom.ts"
-import { openingsFailed } from "./SealingMetrics.ts"
 
 /** There is no memory for the request, or its source has used up its share. */
 export class MemoryFull extends Schema.TaggedError<MemoryFull>()("MemoryFull", {}) {}
@@ -16,10 +15,9 @@ export class OpenedMemory extends Context.Service<
   static readonly layer = (settings: { readonly maxBytes: number }) =>
     Layer.sync(OpenedMemory, () => {
       const room = new FairRoom(settings.maxBytes)
-      const refused = Effect.andThen(Metric.update(openingsFailed("overloaded"), 1), Effect.fail(new MemoryFull()))
       const take = (source: string, bytes: number) =>
         Effect.suspend(() => {
-          if (!room.has(source, bytes)) return refused
+          if (!room.has(source, bytes)) return Effect.fail(new MemoryFull())
           room.take(source, bytes)
           let isHeld = true
           return Effect.succeed(() => {

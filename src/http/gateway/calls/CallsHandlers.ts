@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CurrentUser } from "../../../api/gateway/Authorization.ts"
-import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
+import { ModelNotFound, Overloaded } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import { NotFound } from "../../../api/problems.ts"
 import { AccessDenied } from "../../../domain/access/identity.ts"
@@ -9,6 +9,7 @@ import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts
 import { ConcurrencyLimits, enterOfKey } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { CachedAnswers, type CacheUse } from "../../../services/routing/CachedAnswers.ts"
+import { OpenedMemory } from "../../../services/sealing/OpenedMemory.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { pathOf } from "../../shared/RouteTable.ts"
@@ -16,7 +17,6 @@ import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { callOf } from "./callOf.ts"
-import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
 import { isUnserved, refuse, vendorOf } from "./vendorErrors.ts"
@@ -42,7 +42,7 @@ export const CallsHandlers = layerHandlers(
   "calls",
   Effect.fn(function* (handlers) {
     const answers = yield* CachedAnswers
-    const bodies = yield* HeldBodies
+    const memory = yield* OpenedMemory
     const concurrency = yield* ConcurrencyLimits
     const { calls } = yield* GatewayLimits
     const drain = yield* Drain
@@ -57,7 +57,9 @@ export const CallsHandlers = layerHandlers(
       yield* Effect.mapError(enterOfKey(concurrency, user), (error) =>
         tooMany(error, `At most ${error.limit} calls of models of this key may be under way (max_calls_in_flight).`),
       )
-      const body = yield* readBody(request, (bytes) => bodies.hold(user.tenant, bytes))
+      const body = yield* readBody(request, (bytes) =>
+        Effect.mapError(memory.hold(user.tenant, bytes), () => new Overloaded()),
+      )
       const { isStream, model, question } = yield* readCall(api, request, body)
       const agent = agentIn(model)
       if (agent !== undefined) return yield* agentCall(user, agent, question, isStream, request)

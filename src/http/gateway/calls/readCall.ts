@@ -30,7 +30,7 @@ const NO_MODEL = new RequestInvalid({
 /** Returns the body of `request`, decompressed. `hold` takes memory until the scope closes. */
 export const readBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
-  hold: (bytes: number) => Effect.Effect<void, Overloaded, Scope.Scope>,
+  hold: (bytes: number) => Effect.Effect<unknown, Overloaded, Scope.Scope>,
 ) {
   if (!isJson(request)) return yield* new UnsupportedMediaType()
   const decode = yield* decoding(request, hold)
