@@ -1,14 +1,9 @@
 import { useRef, useState } from "preact/hooks"
 import { focusMistake } from "../shared/Field.tsx"
-
-/** A message for each field with a mistake. */
-export type Mistakes<Name extends string> = { readonly [Field in Name]?: string }
+import type { Checked, Mistakes } from "./checkedForm.ts"
 
 /** Sends a form once `check` finds no mistake in it; else its first field with a mistake takes the focus. */
-export const useForm = <A, Name extends string>(
-  check: () => { readonly value: A } | { readonly mistakes: Mistakes<Name> },
-  send: (value: A) => void,
-) => {
+export const useForm = <A, Name extends string>(check: () => Checked<A, Name>, send: (value: A) => void) => {
   const form = useRef<HTMLFormElement>(null)
   const [mistakes, setMistakes] = useState<Mistakes<Name>>({})
   const submit = (event: Event) => {

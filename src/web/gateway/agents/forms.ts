@@ -13,6 +13,7 @@ import type { ExecuteRequest, JobPriority } from "../../../domain/jobs/job.ts"
 import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
 import { DEFAULT_EFFORT, type Effort } from "../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import { type Checked, DOLLAR_DECIMALS, type Mistakes, numberIn } from "../checkedForm.ts"
 
 export interface AgentFields {
   readonly name: string
@@ -53,70 +54,56 @@ export interface TaskFields {
 const isConcurrencyKey = Schema.is(Concurrency.fields.key)
 
 const { maximum: MAX_ROUNDS, minimum: MIN_ROUNDS } = MODES.adversarial.option
-const MICRO = 1_000_000
 
-type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
+const WHOLE = "Enter a whole number, or leave it empty."
 
-type Checked<A, Fields> =
-  | { readonly ok: true; readonly value: A }
-  | { readonly ok: false; readonly mistakes: Mistakes<Fields> }
-
-const whole = (text: string, minimum: number, maximum: number): number | undefined => {
-  const number = Number(text.trim())
-  return text.trim() !== "" && Number.isSafeInteger(number) && number >= minimum && number <= maximum
-    ? number
-    : undefined
-}
-
-export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentFields> => {
-  const mistakes: Mistakes<AgentFields> = {}
-  const name = fields.name.trim()
-  if (name === "") mistakes.name = "Give the agent a name."
-  if (name.length > MAX_NAME) mistakes.name = `Use at most ${MAX_NAME} characters.`
-  const max_rounds = whole(fields.rounds, MIN_ROUNDS, MAX_ROUNDS)
-  if (max_rounds === undefined) mistakes.rounds = `Enter a whole number from ${MIN_ROUNDS} to ${MAX_ROUNDS}.`
-  const timeout_seconds = whole(fields.timeout, 1, MAX_TIMEOUT_SECONDS)
-  if (timeout_seconds === undefined) mistakes.timeout = `Enter seconds from 1 to ${MAX_TIMEOUT_SECONDS}.`
-  const max_tokens = whole(fields.tokens, 1, Number.MAX_SAFE_INTEGER)
-  if (fields.tokens.trim() !== "" && max_tokens === undefined)
-    mistakes.tokens = "Enter a whole number, or leave it empty."
-  const max_calls = whole(fields.calls, 1, Number.MAX_SAFE_INTEGER)
-  if (fields.calls.trim() !== "" && max_calls === undefined) mistakes.calls = "Enter a whole number, or leave it empty."
-  const cost = Math.round(Number(fields.cost.trim().replace(/^\$/, "")) * MICRO)
-  const hasCost = fields.cost.trim() !== ""
-  if (hasCost && !(Number.isSafeInteger(cost) && cost > 0))
-    mistakes.cost = "Enter US dollars, such as 0.50, or leave it empty."
-  if (max_rounds === undefined || timeout_seconds === undefined || Object.keys(mistakes).length > 0) {
-    return { ok: false, mistakes }
+export const checkAgent = (fields: AgentFields): Checked<CreateAgent, keyof AgentFields> => {
+  const [name, role, instructions] = [fields.name.trim(), fields.role.trim(), fields.instructions.trim()]
+  const max_rounds = numberIn(fields.rounds, MAX_ROUNDS)
+  const timeout_seconds = numberIn(fields.timeout, MAX_TIMEOUT_SECONDS)
+  const max_tokens = numberIn(fields.tokens)
+  const max_calls = numberIn(fields.calls)
+  const max_cost_micro_usd = numberIn(fields.cost, Number.MAX_SAFE_INTEGER, DOLLAR_DECIMALS)
+  const mistakes: Mistakes<keyof AgentFields> = {
+    ...(name === "" && { name: "Give the agent a name." }),
+    ...(name.length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
+    ...(max_rounds == null && { rounds: `Enter a whole number from ${MIN_ROUNDS} to ${MAX_ROUNDS}.` }),
+    ...(timeout_seconds == null && { timeout: `Enter seconds from 1 to ${MAX_TIMEOUT_SECONDS}.` }),
+    ...(max_tokens === null && { tokens: WHOLE }),
+    ...(max_calls === null && { calls: WHOLE }),
+    ...(max_cost_micro_usd === null && { cost: "Enter US dollars, such as 0.50, or leave it empty." }),
   }
+  if (Object.keys(mistakes).length > 0) return { mistakes }
   return {
-    ok: true,
     value: {
       name,
-      ...(fields.role.trim() === "" ? {} : { role: fields.role.trim() }),
-      ...(fields.instructions.trim() === "" ? {} : { instructions: fields.instructions.trim() }),
+      ...(role === "" ? {} : { role }),
+      ...(instructions === "" ? {} : { instructions }),
       default_mode: fields.mode,
       default_effort: fields.effort,
-      limits: {
-        max_rounds,
-        timeout_seconds,
-        ...withoutUndefined({ max_calls, max_tokens }),
-        ...(hasCost ? { max_cost_micro_usd: cost } : {}),
-      },
+      limits: withoutUndefined({
+        max_rounds: max_rounds ?? undefined,
+        timeout_seconds: timeout_seconds ?? undefined,
+        max_calls: max_calls ?? undefined,
+        max_tokens: max_tokens ?? undefined,
+        max_cost_micro_usd: max_cost_micro_usd ?? undefined,
+      }),
     },
   }
 }
 
-export const checkTask = (fields: TaskFields): Checked<ExecuteRequest, TaskFields> => {
+export const checkTask = (fields: TaskFields): Checked<ExecuteRequest, keyof TaskFields> => {
   const { effort, mode, priority } = fields
   const [task, key] = [fields.task.trim(), fields.concurrency.trim()]
-  const mistakes: Mistakes<TaskFields> = {}
-  if (task === "") mistakes.task = "Enter a task."
-  if (key !== "" && !isConcurrencyKey(key))
-    mistakes.concurrency = "Use up to 255 ASCII characters without spaces, or leave it empty."
-  if (Object.keys(mistakes).length > 0) return { ok: false, mistakes }
+  const mistakes: Mistakes<keyof TaskFields> = {
+    ...(task === "" && { task: "Enter a task." }),
+    ...(key !== "" &&
+      !isConcurrencyKey(key) && {
+        concurrency: "Use up to 255 ASCII characters without spaces, or leave it empty.",
+      }),
+  }
+  if (Object.keys(mistakes).length > 0) return { mistakes }
   return {
-    ok: true,
     value: {
       task,
       mode,

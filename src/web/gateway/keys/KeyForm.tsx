@@ -16,47 +16,32 @@ const ROLES = {
   admin: "admin: also change routing, read the audit trail",
 } as const satisfies Record<Role, string>
 
-const TEXTS = [
-  { name: "name", label: "Name", hint: "The program or person that gets it.", mode: "text", limits: false },
-  {
-    name: "models",
-    label: "Only these models (optional)",
-    hint: "Such as *mini*, gpt-6-sol.",
-    mode: "text",
-    limits: true,
-  },
-  { name: "denied", label: "Not these models (optional)", hint: "Even if they are above.", mode: "text", limits: true },
-  {
-    name: "agents",
-    label: "Only these agents (optional)",
-    hint: "Their ids, separated by commas.",
-    mode: "text",
-    limits: true,
-  },
-  { name: "rate", label: "Requests per minute (optional)", hint: "", mode: "numeric", limits: false },
+interface TextInput {
+  readonly name: Exclude<keyof KeyFields, "role" | "budgets">
+  readonly label: string
+  readonly hint?: string
+}
+
+const NAME: TextInput = { name: "name", label: "Name", hint: "The program or person that gets it." }
+
+/** Of keys that cannot manage. */
+const LIMITS: ReadonlyArray<TextInput> = [
+  { name: "models", label: "Only these models (optional)", hint: "Such as *mini*, gpt-6-sol." },
+  { name: "denied", label: "Not these models (optional)", hint: "Even if they are above." },
+  { name: "agents", label: "Only these agents (optional)", hint: "Their ids, separated by commas." },
+]
+
+const NUMBERS: ReadonlyArray<TextInput> = [
+  { name: "rate", label: "Requests per minute (optional)" },
   {
     name: "weight",
     label: "Weight (optional)",
     hint: "With 3, three of its jobs begin for each job of a key without a weight.",
-    mode: "numeric",
-    limits: false,
   },
-  {
-    name: "jobs",
-    label: "Running jobs at most (optional)",
-    hint: "Its other jobs wait.",
-    mode: "numeric",
-    limits: false,
-  },
-  {
-    name: "calls",
-    label: "Calls in flight at most (optional)",
-    hint: "Further calls of models are refused.",
-    mode: "numeric",
-    limits: false,
-  },
-  { name: "days", label: "Days until it expires (optional)", hint: "", mode: "numeric", limits: false },
-] as const
+  { name: "jobs", label: "Running jobs at most (optional)", hint: "Its other jobs wait." },
+  { name: "calls", label: "Calls in flight at most (optional)", hint: "Further calls of models are refused." },
+  { name: "days", label: "Days until it expires (optional)" },
+]
 
 /** Only administrators may give the role `admin`. */
 const RoleField = ({ onChange, role }: { readonly role: Role; readonly onChange: (role: Role) => void }) => {
@@ -95,22 +80,21 @@ export const KeyForm = <A, B>(props: KeyFormProps<A, B>) => {
     (value) => run(() => save(value), onSaved),
   )
 
-  const input = ({ hint, label, mode, name }: (typeof TEXTS)[number]) => (
+  const inputWith = (inputMode: "text" | "numeric") => (text: TextInput) => (
     <TextField
-      key={name}
-      id={`key-${name}`}
-      label={label}
-      hint={hint}
-      inputMode={mode}
-      mistake={mistakes[name]}
-      value={fields[name]}
-      onText={(text) => setFields((known) => ({ ...known, [name]: text }))}
+      key={text.name}
+      id={`key-${text.name}`}
+      {...text}
+      inputMode={inputMode}
+      mistake={mistakes[text.name]}
+      value={fields[text.name]}
+      onText={(written) => setFields((known) => ({ ...known, [text.name]: written }))}
     />
   )
 
   return (
     <form ref={form} class="stack" noValidate onSubmit={submit}>
-      {TEXTS.slice(0, 1).map(input)}
+      {inputWith("text")(NAME)}
       <RoleField role={fields.role} onChange={(role) => setFields((known) => ({ ...known, role }))} />
       {isLimitable(fields.role) && (
         <BudgetFieldset
@@ -120,9 +104,8 @@ export const KeyForm = <A, B>(props: KeyFormProps<A, B>) => {
         />
       )}
       <div class="columns">
-        {TEXTS.slice(1)
-          .filter(({ limits }) => !limits || isLimitable(fields.role))
-          .map(input)}
+        {isLimitable(fields.role) && LIMITS.map(inputWith("text"))}
+        {NUMBERS.map(inputWith("numeric"))}
       </div>
       {failure !== undefined && <Problem failure={failure} />}
       <div class="row end">

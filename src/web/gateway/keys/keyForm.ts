@@ -5,6 +5,7 @@ import { Budget } from "../../../domain/access/budgets.ts"
 import { MAX_AT_ONCE, MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
 import { Role } from "../../../domain/access/roles.ts"
 import { AgentId } from "../../../domain/jobs/agent.ts"
+import { type Checked, DOLLAR_DECIMALS, type Mistakes, numberIn } from "../checkedForm.ts"
 
 export const PERIODS = Budget.fields.per.literals
 export type Period = Budget["per"]
@@ -51,29 +52,21 @@ export const NEW_KEY: KeyFields = {
 /** Keys with these roles could make unlimited ones, so they have no limits. */
 export const isLimitable = (role: Role): boolean => role === "read" || role === "run"
 
-export type KeyMistakes = Partial<Record<Exclude<keyof KeyFields, "role">, string>>
+type FieldName = Exclude<keyof KeyFields, "role">
+type KeyMistakes = Mistakes<FieldName>
+/** Settings of a key, or the mistakes in its form. */
+export type CheckedKey<A> = Checked<A, FieldName>
 
 const isAgentId = Schema.is(AgentId)
 
-/** Decimals of a dollar that a budget can have. */
-const DECIMALS = 6
 const MAX_NAME = 200
 const MAX_DAYS = 36_500
 const DAY_MS = 86_400_000
 
-/** A number above zero in units of its last decimal; `null` is a mistake. Floating point would miss some cents. */
-const above0 = (text: string, most = Number.MAX_SAFE_INTEGER, decimals = 0): number | undefined | null => {
-  if (text.trim() === "") return undefined
-  const [, whole = "", part = ""] = /^\$?(\d*)(?:\.(\d*))?$/.exec(text.trim()) ?? []
-  const isTooFine = Number(part.slice(decimals)) > 0
-  const number = isTooFine ? 0 : Number(whole + part.slice(0, decimals).padEnd(decimals, "0"))
-  return number > 0 && number <= most ? number : null
-}
-
-/** Writes micro-USD as {@link above0} reads them. */
+/** Writes micro-USD as {@link numberIn} reads them. */
 const dollarsOf = (microUsd: number): string => {
-  const digits = String(microUsd).padStart(DECIMALS + 1, "0")
-  return `${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`.replace(/\.?0{1,6}$/, "")
+  const digits = String(microUsd).padStart(DOLLAR_DECIMALS + 1, "0")
+  return `${digits.slice(0, -DOLLAR_DECIMALS)}.${digits.slice(-DOLLAR_DECIMALS)}`.replace(/\.?0{1,6}$/, "")
 }
 
 const wholeUpTo = (most: number): string =>
@@ -81,8 +74,8 @@ const wholeUpTo = (most: number): string =>
 
 const limitsOf = ({ cost, per, tokens }: BudgetFields) => ({
   per,
-  max_cost_micro_usd: above0(cost, Number.MAX_SAFE_INTEGER, DECIMALS),
-  max_tokens: above0(tokens),
+  max_cost_micro_usd: numberIn(cost, Number.MAX_SAFE_INTEGER, DOLLAR_DECIMALS),
+  max_tokens: numberIn(tokens),
 })
 
 type Limits = ReturnType<typeof limitsOf>
@@ -108,10 +101,10 @@ const effective = (fields: KeyFields): KeyFields =>
 /** The members of a key, and the mistakes. A member is meaningless if its field has a mistake. */
 const read = (fields: KeyFields, now: number) => {
   const name = fields.name.trim()
-  const rate = above0(fields.rate, MAX_PER_MINUTE)
-  const weight = above0(fields.weight, MAX_KEY_WEIGHT)
-  const [jobs, calls] = [above0(fields.jobs, MAX_AT_ONCE), above0(fields.calls, MAX_AT_ONCE)]
-  const days = above0(fields.days, MAX_DAYS)
+  const rate = numberIn(fields.rate, MAX_PER_MINUTE)
+  const weight = numberIn(fields.weight, MAX_KEY_WEIGHT)
+  const [jobs, calls] = [numberIn(fields.jobs, MAX_AT_ONCE), numberIn(fields.calls, MAX_AT_ONCE)]
+  const days = numberIn(fields.days, MAX_DAYS)
   const budgets = fields.budgets.filter(({ cost, tokens }) => `${cost}${tokens}`.trim() !== "").map(limitsOf)
   const [allow, deny, agents] = [listIn(fields.models), listIn(fields.denied), listIn(fields.agents)]
   const models = { ...(allow.length > 0 && { allow }), ...(deny.length > 0 && { deny }) }
@@ -141,8 +134,6 @@ const read = (fields: KeyFields, now: number) => {
   }
   return { members, mistakes }
 }
-
-export type CheckedKey<A> = { readonly value: A } | { readonly mistakes: KeyMistakes }
 
 const checked = <A>(value: A, mistakes: KeyMistakes): CheckedKey<A> =>
   Object.keys(mistakes).length > 0 ? { mistakes } : { value }

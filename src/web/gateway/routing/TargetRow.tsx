@@ -1,7 +1,7 @@
 import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
 import type { Strategy } from "../../../domain/routing/routing.ts"
 import { SelectField, TextField } from "../../shared/Field.tsx"
-import type { Mistakes } from "../useForm.ts"
+import type { Mistakes } from "../checkedForm.ts"
 import { nameOf, type TargetFields } from "./routingForm.ts"
 
 interface TargetRowProps {

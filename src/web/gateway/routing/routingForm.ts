@@ -2,6 +2,7 @@
 import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
 import type { RoutingSettingsInput, Strategy } from "../../../domain/routing/routing.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import type { Checked } from "../checkedForm.ts"
 
 type Target = RoutingSettingsInput["targets"][number]
 type Prices = NonNullable<Target["prices"]>
@@ -65,10 +66,8 @@ export const emptyTarget = (targets: ReadonlyArray<TargetFields>, provider: stri
   cached: "",
 })
 
-type Mistakes = Readonly<Record<string, string>>
-
 /** Parses `written`. Records a mistake for the field `at` if it is not a number; empty text is `undefined`. */
-const numberIn = (written: string, at: string, mistakes: Record<string, string>): number | undefined => {
+const amountIn = (written: string, at: string, mistakes: Record<string, string>): number | undefined => {
   const trimmed = written.trim()
   if (trimmed === "") return undefined
   const value = Number(trimmed)
@@ -78,7 +77,7 @@ const numberIn = (written: string, at: string, mistakes: Record<string, string>)
 }
 
 const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Record<string, string>) => {
-  const read = (name: "input" | "output" | "cached") => numberIn(fields[name], `${fields.key}.${name}`, mistakes)
+  const read = (name: "input" | "output" | "cached") => amountIn(fields[name], `${fields.key}.${name}`, mistakes)
   const [input, output, cached] = [read("input"), read("output"), read("cached")]
   if (input === undefined && output === undefined && cached === undefined) return undefined
   if (input === undefined || output === undefined) {
@@ -94,37 +93,31 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
 }
 
 /** Applies the fields to `settings`, keeping members that the form does not show; or returns mistakes by field. */
-export const settingsOf = (
-  fields: RoutingFields,
-  settings: RoutingSettings,
-):
-  | { readonly ok: true; readonly value: RoutingSettingsInput }
-  | { readonly ok: false; readonly mistakes: Mistakes } => {
+export const settingsOf = (fields: RoutingFields, settings: RoutingSettings): Checked<RoutingSettingsInput, string> => {
   const mistakes: Record<string, string> = {}
   const names = [...settings.targets, settings.baseline]
   const providers = new Map(names.map(({ provider }) => [provider as string, provider]))
   const targets = fields.targets.flatMap((target): ReadonlyArray<Target> => {
     const { context, key, model, quality, weight } = target
     const provider = providers.get(target.provider)
-    const max_context_tokens = numberIn(context, `${key}.context`, mistakes)
+    const max_context_tokens = amountIn(context, `${key}.context`, mistakes)
     if (model.trim() === "") mistakes[`${key}.model`] = "Enter the model's name at its provider."
     if (max_context_tokens === undefined) mistakes[`${key}.context`] ??= "Enter the largest context in tokens."
     const known = settings.targets.find((other) => nameOf(other) === nameOf(target))
     const read = {
-      weight: numberIn(weight, `${key}.weight`, mistakes),
-      quality: numberIn(quality, `${key}.quality`, mistakes),
+      weight: amountIn(weight, `${key}.weight`, mistakes),
+      quality: amountIn(quality, `${key}.quality`, mistakes),
       prices: pricesIn(target, known, mistakes),
     }
     if (provider === undefined || max_context_tokens === undefined) return []
     const rest = withoutUndefined({ first_token_ms: known?.first_token_ms, apis: known?.apis, ...read })
     return [{ provider, model: model.trim(), max_context_tokens, ...rest }]
   })
-  const escalate_below = numberIn(fields.escalateBelow, "escalateBelow", mistakes)
-  if (Object.keys(mistakes).length > 0) return { ok: false, mistakes }
+  const escalate_below = amountIn(fields.escalateBelow, "escalateBelow", mistakes)
+  if (Object.keys(mistakes).length > 0) return { mistakes }
   const { cascade: _, effective_prices: __, ...kept } = settings
   const baseline = targets.find((target) => nameOf(target) === fields.baseline) ?? settings.baseline
   return {
-    ok: true,
     value: {
       ...kept,
       strategy: fields.strategy,
