@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks"
+import { Facts } from "../shared/Facts.tsx"
 import { baseUrl } from "../shared/render.tsx"
 import { askForCode, type CodeShown } from "./codeEvidence.ts"
 
@@ -22,14 +23,12 @@ const Shown = ({ code, pins }: { readonly code: CodeShown; readonly pins: Readon
             ? "○ Shown, not verified"
             : "✕ Evidence of another key than the pinned one"}
       </span>
-      <dl class="facts">
-        <dt>Format</dt>
-        <dd>{code.format}</dd>
-        <dt>Key</dt>
-        <dd>
-          <code>{code.kid}</code>
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          ["Format", code.format],
+          ["Key", <code>{code.kid}</code>],
+        ]}
+      />
       <p>
         Checked: the report names the key, the configuration below and this page’s fresh nonce. Not checked, because
         browsers cannot: who signed the report, certificates and revocation, firmware, and the measured code. The

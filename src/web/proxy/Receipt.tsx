@@ -1,5 +1,6 @@
 import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { download } from "../shared/download.ts"
+import { Facts } from "../shared/Facts.tsx"
 import { plural } from "../shared/format.ts"
 import { receiptFile, revealedFile } from "./receiptFiles.ts"
 import type { Exchange } from "./exchanges.ts"
@@ -24,35 +25,29 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
         <h2>Receipt and proof</h2>
         <span class="badge good">✓ verified</span>
       </div>
-      <dl class="facts">
-        <dt>Signed by</dt>
-        <dd>
-          <code>{receipt.iss}</code>
-        </dd>
-        <dt>Served by</dt>
-        <dd>
-          {receipt.provider}, {receipt.model}
-        </dd>
-        <dt>Tokens</dt>
-        <dd>{tokens(receipt.usage)}</dd>
-      </dl>
+      <Facts
+        of={[
+          ["Signed by", <code>{receipt.iss}</code>],
+          ["Served by", `${receipt.provider}, ${receipt.model}`],
+          ["Tokens", tokens(receipt.usage)],
+        ]}
+      />
       <details class="small">
         <summary>Details, and how to verify</summary>
         <div class="stack tight">
-          <dl class="facts">
-            <dt>Answered</dt>
-            <dd>{time(receipt.completed_at)}</dd>
-            <dt>Request</dt>
-            <dd>
-              <code>{receipt.jti}</code>
-            </dd>
-            <dt>Proof</dt>
-            <dd>
-              {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
-            </dd>
-            <dt>Prompt kept?</dt>
-            <dd>No, according to the operator. This is a claim, not a proof.</dd>
-          </dl>
+          <Facts
+            of={[
+              ["Answered", time(receipt.completed_at)],
+              ["Request", <code>{receipt.jti}</code>],
+              [
+                "Proof",
+                <>
+                  {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
+                </>,
+              ],
+              ["Prompt kept?", "No, according to the operator. This is a claim, not a proof."],
+            ]}
+          />
           <p class="muted">
             Anyone can verify them offline: <code>{`sealgate verify receipt-….json --pin ${receipt.iss}`}</code>. The
             first file does not reveal the conversation; the second proves it word for word.

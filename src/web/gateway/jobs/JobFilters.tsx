@@ -1,6 +1,6 @@
-import type { ComponentChildren } from "preact"
 import { JobStatus } from "../../../domain/jobs/job.ts"
 import { BuiltInMode, isBuiltIn, MODES } from "../../../domain/jobs/modes.ts"
+import { Field, SelectField } from "../../shared/Field.tsx"
 import { STATUS } from "./badges.tsx"
 
 const HOUR = 3_600_000
@@ -40,23 +40,17 @@ export const JobFilters = ({
   readonly onChange: (changed: Partial<JobFilterFields>) => void
 }) => {
   const choice = (name: keyof JobFilterFields, label: string, options: ReadonlyArray<readonly [string, string]>) => (
-    <Labelled id={`filter-${name}`} label={label}>
-      <select
-        id={`filter-${name}`}
-        value={fields[name]}
-        onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
-      >
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </Labelled>
+    <SelectField
+      id={`filter-${name}`}
+      label={label}
+      value={fields[name]}
+      options={options}
+      onChange={(value) => onChange({ [name]: value })}
+    />
   )
   return (
     <search class="card columns thin">
-      <Labelled id="filter-q" label="Search">
+      <Field id="filter-q" label="Search">
         <input
           id="filter-q"
           type="search"
@@ -65,7 +59,7 @@ export const JobFilters = ({
           defaultValue={fields.q}
           onChange={({ currentTarget: { value } }) => onChange({ q: value })}
         />
-      </Labelled>
+      </Field>
       {choice("agent", "Agent", [["", "all"], ...(agents ?? [])])}
       {choice("mode", "Mode", [["", "all"], ...BuiltInMode.literals.map((mode) => [mode, MODES[mode].label] as const)])}
       {choice("status", "Status", [
@@ -76,10 +70,3 @@ export const JobFilters = ({
     </search>
   )
 }
-
-const Labelled = ({ children, id, label }: { id: string; label: string; children: ComponentChildren }) => (
-  <div class="field">
-    <label for={id}>{label}</label>
-    {children}
-  </div>
-)

@@ -20,37 +20,40 @@ export type JobUpdate =
   | { readonly type: "following" }
   | JobEvent
 
+const shown = (job: Job, streamed: ReadonlyArray<Step> = []): ShownJob => ({
+  job,
+  streamed,
+  begun: [],
+  texts: new Map(),
+})
+
 /** Applies updates in any order: an older one never undoes a step or the end. */
 export const applyUpdate = (state: ShownJob | undefined, update: JobUpdate): ShownJob | undefined => {
+  if (update.type === "ended") return shown(update.job, update.job.steps)
+  if (update.type === "read_after_end") return shown(update.job)
+  if (state === undefined) return "job" in update ? shown(update.job) : undefined
   switch (update.type) {
-    case "ended":
-      return { job: update.job, streamed: update.job.steps, begun: [], texts: new Map() }
     case "following":
-      return state === undefined ? undefined : { ...state, streamed: [], begun: [], texts: new Map() }
+      return shown(state.job)
     case "begun":
-      return state === undefined ? undefined : { ...state, begun: [...state.begun, update.step] }
+      return { ...state, begun: [...state.begun, update.step] }
     case "tool_call":
-      return state === undefined ? undefined : { ...state, begun: [...state.begun, update.call] }
+      return { ...state, begun: [...state.begun, update.call] }
     case "tool_result":
       // The finished step, which comes later, contains the text too.
       return state
     case "delta": {
-      if (state === undefined) return undefined
       const { at, name, text } = update.delta
       const before = state.texts.get(name)?.slice(0, at) ?? ""
       return { ...state, texts: new Map(state.texts).set(name, before + text) }
     }
     case "step": {
-      if (state === undefined) return undefined
       const texts = new Map(state.texts)
       texts.delete(update.step.name)
       return { ...state, streamed: [...state.streamed, update.step], texts }
     }
-    case "read_after_end":
-      return { job: update.job, streamed: [], begun: [], texts: new Map() }
     case "input_required":
     case "read":
-      if (state === undefined) return { job: update.job, streamed: [], begun: [], texts: new Map() }
       return isEnded(state.job.status) ? state : { ...state, job: update.job }
   }
 }

@@ -1,5 +1,7 @@
 /** Reads the claims of a token for display. Only the gateway verifies it. */
 import { Option, Schema } from "effect"
+import { decodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import { parseIJson } from "../../../domain/json/iJson.ts"
 import { ADMIN_ROLE, hasRole, isNamed } from "../../../domain/access/roles.ts"
 
 const Claims = Schema.Struct({
@@ -28,23 +30,15 @@ export interface Owner {
 /** The latest `Date`, in milliseconds since the epoch; the earliest is its negative. */
 const LAST_MOMENT = 8.64e15
 
-const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Claims))
+const decodeClaims = Schema.decodeUnknownOption(Claims)
 
-const utf8 = (base64Url: string): string | undefined => {
-  try {
-    const binary = atob(base64Url.replaceAll("-", "+").replaceAll("_", "/"))
-    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(binary, (byte) => byte.charCodeAt(0)))
-  } catch {
-    // Not base64url of UTF-8.
-    return undefined
-  }
-}
+const jsonIn = Option.liftThrowable((base64Url: string) => parseIJson(decodeBase64Url(base64Url) ?? ""))
 
 /** Returns the owner of a token; `undefined` if it is no JSON Web Token with the required claims. */
 export const ownerOf = (token: string): Owner | undefined => {
   const [, payload, signature, ...rest] = token.split(".")
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined
-  const claims = Option.getOrUndefined(decodeClaims(utf8(payload)))
+  const claims = Option.getOrUndefined(Option.flatMap(jsonIn(payload), decodeClaims))
   if (claims === undefined) return undefined
   return {
     subject: claims.sub,
