@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import { CopyableId } from "../shared/Copy.tsx"
 import type { Failure } from "./failure.ts"
+import type { Loaded } from "./useLoad.ts"
 
 /** A view. Its heading takes the focus when shown, so that keyboard and screen reader start there. */
 export const View = ({
@@ -32,8 +33,17 @@ export const View = ({
   )
 }
 
-/** Shown until the first answer, after a delay, so that quick answers do not flicker. */
-export const Loading = ({ what }: { readonly what: string }) => <p class="muted loading">Loading {what}…</p>
+/** What is shown instead of a value that could not be loaded, or not yet: after a delay, so that quick answers do not flicker. */
+export const Unloaded = ({
+  loaded: { failure, reload, value },
+  what,
+}: {
+  readonly loaded: Pick<Loaded<unknown>, "failure" | "reload" | "value">
+  readonly what: string
+}) => {
+  if (failure !== undefined) return <Problem failure={failure} onRetry={reload} />
+  return value === undefined ? <p class="muted loading">Loading {what}…</p> : null
+}
 
 export const Empty = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
   <div class="card empty">

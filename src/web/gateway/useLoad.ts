@@ -4,7 +4,7 @@ import { explain, type Failure, renewed } from "./failure.ts"
 import { inTime } from "./inTime.ts"
 import { keepFresh } from "./keepFresh.ts"
 
-interface Loaded<A> {
+export interface Loaded<A> {
   readonly value: A | undefined
   /** Why the last attempt failed; `value` is then older. */
   readonly failure: Failure | undefined
@@ -13,7 +13,7 @@ interface Loaded<A> {
   readonly reload: () => void
 }
 
-interface LoadOptions {
+export interface LoadOptions {
   /** Milliseconds after an answer until the next read, while the page is visible and no changes are announced. */
   readonly every?: number
   /** Opens a stream that announces changes. */

@@ -19,25 +19,27 @@ const Step = ({ children, onStep }: { readonly children: string; readonly onStep
   </button>
 )
 
-export const Pager = ({
-  next,
-  pages,
-  settled,
-}: {
-  readonly pages: ReturnType<typeof useCursors>
-  readonly next: string | undefined
-  /** Whether `next` belongs to this page and not to the one before. */
-  readonly settled: boolean
-}) => {
+interface PagerProps {
+  readonly pages: {
+    readonly cursors: ReturnType<typeof useCursors>
+    readonly next: string | undefined
+    readonly busy: boolean
+    readonly failure: unknown
+  }
+}
+
+export const Pager = ({ pages: { busy, cursors, failure, next } }: PagerProps) => {
   const shown = useRef(false)
+  // Else `next` may belong to the page before.
+  const settled = !busy && failure === undefined
   // Keeps the buttons, and their focus, while a page loads.
-  if (settled) shown.current = pages.page > 1 || next !== undefined
+  if (settled) shown.current = cursors.page > 1 || next !== undefined
   if (!shown.current) return null
   return (
     <nav class="row" aria-label="Pages">
-      <Step onStep={pages.page === 1 ? undefined : pages.newer}>Newer</Step>
-      <span class="muted small">Page {pages.page}</span>
-      <Step onStep={next === undefined || !settled ? undefined : () => pages.older(next)}>Older</Step>
+      <Step onStep={cursors.page === 1 ? undefined : cursors.newer}>Newer</Step>
+      <span class="muted small">Page {cursors.page}</span>
+      <Step onStep={next === undefined || !settled ? undefined : () => cursors.older(next)}>Older</Step>
     </nav>
   )
 }

@@ -12,7 +12,7 @@ import { JobTable } from "../jobs/JobTable.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
-import { Loading, Problem, View } from "../View.tsx"
+import { Unloaded, View } from "../View.tsx"
 import { limitsOf } from "./AgentsView.tsx"
 import { RunTask } from "./RunTask.tsx"
 
@@ -44,7 +44,7 @@ const abilitiesOf = (agent: Agent): ReadonlyArray<Fact> => {
 export const AgentView = ({ id }: { readonly id: string }) => {
   const { gateway, owner } = useSession()
   const now = useNow(30_000)
-  const { failure, reload, value } = useLoad(
+  const loaded = useLoad(
     async (signal) => {
       const [agent, jobs] = await Promise.all([
         gateway.agents.get(id, { signal }),
@@ -54,10 +54,11 @@ export const AgentView = ({ id }: { readonly id: string }) => {
     },
     [gateway, id],
   )
+  const { value } = loaded
   if (value === undefined) {
     return (
       <View title="Agent">
-        {failure === undefined ? <Loading what="the agent" /> : <Problem failure={failure} onRetry={reload} />}
+        <Unloaded loaded={loaded} what="the agent" />
         <p>
           <a href={hrefOf({ view: "agents" })}>All agents</a>
         </p>

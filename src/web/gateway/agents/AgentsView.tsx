@@ -1,15 +1,12 @@
-import { useRef, useState } from "preact/hooks"
 import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
 import { usdPlain } from "../../../domain/routing/dollars.ts"
 import { excerpt, plural } from "../../shared/format.ts"
-import { Pager, useCursors } from "../../shared/Pager.tsx"
-import { Confirm } from "../Dialog.tsx"
+import { ItemList } from "../ItemList.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { useLoad } from "../useLoad.ts"
-import { Empty, Loading, Problem, View } from "../View.tsx"
-import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import { usePages } from "../usePages.ts"
+import { View } from "../View.tsx"
 
 const PAGE = 20
 
@@ -54,18 +51,9 @@ const AgentItem = ({ agent, now, onDelete }: { agent: Agent; now: number; onDele
 }
 
 export const AgentsView = () => {
-  const { announce, gateway, owner } = useSession()
-  const pages = useCursors()
+  const { gateway, owner } = useSession()
   const now = useNow(30_000)
-  const [doomed, setDoomed] = useState<Agent>()
-  const list = useRef<HTMLDivElement>(null)
-  const { cursor } = pages
-  const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.agents.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
-    [gateway, cursor],
-  )
-  const agents = value?.items ?? []
-
+  const pages = usePages((at) => gateway.agents.list({ limit: PAGE, ...at }), [gateway])
   return (
     <View
       title="Agents"
@@ -77,40 +65,26 @@ export const AgentsView = () => {
         )
       }
     >
-      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {value === undefined && failure === undefined && <Loading what="agents" />}
-      {value !== undefined && agents.length === 0 && (
-        <Empty title={pages.page === 1 ? "No agents yet." : "Nothing on this page."}>
-          An agent is a name, instructions and limits that you set once; then you give it tasks, and it argues over or
-          verifies its answers. {owner.changes && <a href={hrefOf({ view: "new-agent" })}>Make the first one.</a>}
-        </Empty>
-      )}
-      <div ref={list} tabIndex={-1} aria-label="List of agents" role="group" aria-busy={busy}>
-        <ul class="stack">
-          {agents.map((agent) => (
-            <AgentItem key={agent.id} agent={agent} now={now} onDelete={() => setDoomed(agent)} />
-          ))}
-        </ul>
-      </div>
-      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
-      {doomed !== undefined && (
-        <Confirm
-          title={`Delete ${doomed.name}?`}
-          verb="Delete"
-          busyText="Deleting…"
-          act={() => gateway.agents.remove(doomed.id)}
-          onClose={(deleted) => {
-            setDoomed(undefined)
-            if (!deleted) return
-            announce(`${doomed.name} was deleted.`)
-            // The focused button is gone with its agent.
-            list.current?.focus()
-            reload()
-          }}
-        >
-          It takes no more tasks. Its jobs stay readable. This cannot be undone.
-        </Confirm>
-      )}
+      <ItemList
+        pages={pages}
+        what="agents"
+        about={
+          <>
+            An agent is a name, instructions and limits that you set once; then you give it tasks, and it argues over or
+            verifies its answers. {owner.changes && <a href={hrefOf({ view: "new-agent" })}>Make the first one.</a>}
+          </>
+        }
+        removalOf={({ id, name }) => ({
+          title: `Delete ${name}?`,
+          verb: "Delete",
+          busyText: "Deleting…",
+          act: () => gateway.agents.remove(id),
+          effect: "It takes no more tasks. Its jobs stay readable.",
+          done: `${name} was deleted.`,
+        })}
+      >
+        {(agent, remove) => <AgentItem key={agent.id} agent={agent} now={now} onDelete={remove} />}
+      </ItemList>
     </View>
   )
 }

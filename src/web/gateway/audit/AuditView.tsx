@@ -1,14 +1,13 @@
-import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import type { AuditAction } from "../../../domain/access/audit.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
 import { Table } from "../../shared/Table.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { shortId } from "../../shared/format.ts"
-import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { Pager } from "../../shared/Pager.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { useLoad } from "../useLoad.ts"
-import { Empty, Loading, Problem, View } from "../View.tsx"
+import { usePages } from "../usePages.ts"
+import { Empty, Unloaded, View } from "../View.tsx"
 
 const PAGE = 50
 /** Length of an id; versions of the routing are shorter. */
@@ -37,14 +36,9 @@ const WORDS = {
 
 export const AuditView = () => {
   const { gateway } = useSession()
-  const pages = useCursors()
   const now = useNow(30_000)
-  const { cursor } = pages
-  const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.audit.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
-    [gateway, cursor],
-  )
-  const entries = value?.items ?? []
+  const pages = usePages((at) => gateway.audit.list({ limit: PAGE, ...at }), [gateway])
+  const { items: entries } = pages
   return (
     <View
       title="Audit trail"
@@ -54,13 +48,12 @@ export const AuditView = () => {
         </a>
       }
     >
-      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {value === undefined && failure === undefined && <Loading what="the audit trail" />}
-      {value !== undefined && entries.length === 0 && (
+      <Unloaded loaded={pages} what="the audit trail" />
+      {pages.value !== undefined && entries.length === 0 && (
         <Empty title="No changes yet.">Changes of keys, agents, jobs and the routing appear here.</Empty>
       )}
       {entries.length > 0 && (
-        <div class="card" aria-busy={busy}>
+        <div class="card" aria-busy={pages.busy}>
           <Table label="Table of changes" class="rows" columns={["When", "Tenant", "Who", "Did what"]}>
             {entries.map(({ action, at, id, key_id, subject, target, tenant }) => (
               <tr key={id}>
@@ -85,7 +78,7 @@ export const AuditView = () => {
           </Table>
         </div>
       )}
-      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+      <Pager pages={pages} />
     </View>
   )
 }

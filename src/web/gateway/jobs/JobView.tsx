@@ -4,11 +4,11 @@ import { isEnded } from "../../../domain/jobs/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/jobs/modes.ts"
 import { excerpt, fraction } from "../../shared/format.ts"
 import { requestOf } from "../agents/forms.ts"
-import { type Failure, failureOf } from "../failure.ts"
+import { failureOf } from "../failure.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
-import { Loading, Problem, View } from "../View.tsx"
+import { Problem, Unloaded, View } from "../View.tsx"
 import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { JobFacts } from "./JobFacts.tsx"
@@ -75,16 +75,6 @@ const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
     // Counted, because a repeated step has the same name as the failed one.
   }, [steps.length])
 }
-
-/** The view while the job is being read, or could not be. */
-const NoJob = ({ failure, onRetry }: { readonly failure: Failure | undefined; readonly onRetry: () => void }) => (
-  <View title="Job">
-    {failure === undefined ? <Loading what="the job" /> : <Problem failure={failure} onRetry={onRetry} />}
-    <p>
-      <a href={hrefOf({ view: "jobs" })}>All jobs</a>
-    </p>
-  </View>
-)
 
 /** The reason why the last attempt failed, while the job goes on. */
 const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly step: Step }) =>
@@ -159,7 +149,14 @@ export const JobView = ({ id }: { readonly id: string }) => {
   useNews(job, steps)
 
   if (job === undefined || state === undefined) {
-    return <NoJob failure={failure} onRetry={retry} />
+    return (
+      <View title="Job">
+        <Unloaded loaded={{ failure, reload: retry, value: job }} what="the job" />
+        <p>
+          <a href={hrefOf({ view: "jobs" })}>All jobs</a>
+        </p>
+      </View>
+    )
   }
   const ended = isEnded(job.status)
   const last = steps.at(-1)

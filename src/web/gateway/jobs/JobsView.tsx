@@ -3,12 +3,12 @@ import type { JobStatus } from "../../../domain/jobs/job.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { plural } from "../../shared/format.ts"
-import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { Pager } from "../../shared/Pager.tsx"
 import { useAgentNames } from "../agents/useAgentNames.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { useLoad } from "../useLoad.ts"
-import { Empty, Loading, Problem, View } from "../View.tsx"
+import { usePages } from "../usePages.ts"
+import { Empty, Unloaded, View } from "../View.tsx"
 import { filterOf, type JobFilterFields, JobFilters } from "./JobFilters.tsx"
 import { JobTable } from "./JobTable.tsx"
 
@@ -24,18 +24,16 @@ export const JobsView = ({
 }) => {
   const { announce, gateway } = useSession()
   const [fields, setFields] = useState<JobFilterFields>({ q: "", agent: "", mode: "", status, span: "", thread })
-  const pages = useCursors()
-  const { cursor } = pages
   const now = useNow(1000)
-  const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.jobs.list({ limit: PAGE, signal, ...filterOf(fields, Date.now()), ...(cursor && { cursor }) }),
-    [gateway, fields, cursor],
+  const pages = usePages(
+    (at) => gateway.jobs.list({ limit: PAGE, ...filterOf(fields, Date.now()), ...at }),
+    [gateway, fields],
     { every: EVERY_MS, changes: (signal) => gateway.changes({ signal }) },
   )
-  const jobs = value?.items ?? []
+  const { busy, items: jobs } = pages
   const names = useAgentNames(jobs.map((job) => job.agent_id))
   const isFiltered = Object.values(fields).some((text) => text !== "")
-  const more = value?.next_cursor !== undefined
+  const more = pages.next !== undefined
 
   return (
     <View
@@ -57,13 +55,12 @@ export const JobsView = ({
         agents={names}
         onChange={(changed) => {
           setFields({ ...fields, ...changed })
-          pages.reset()
+          pages.cursors.reset()
           announce("The list was filtered.")
         }}
       />
-      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {value === undefined && failure === undefined && <Loading what="jobs" />}
-      {value !== undefined && jobs.length === 0 && !busy && (
+      <Unloaded loaded={pages} what="jobs" />
+      {pages.value !== undefined && jobs.length === 0 && !busy && (
         <Empty title={isFiltered || more ? "No such jobs." : "No jobs yet."}>
           {more && "There are older ones that were not searched yet. "}
           {isFiltered && !more && "Change the search or the filters to see other jobs."}
@@ -81,7 +78,7 @@ export const JobsView = ({
         </div>
       )}
       <div class="row">
-        <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+        <Pager pages={pages} />
         {jobs.length > 0 && (
           <p class="small muted">
             {plural(jobs.length, "job")} shown, newest first; updated while this page is visible.

@@ -5,7 +5,7 @@ import { hrefOf } from "../route.ts"
 import { Segments } from "../Segments.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
-import { Empty, Loading, Problem, View } from "../View.tsx"
+import { Empty, Unloaded, View } from "../View.tsx"
 import { JobCounts } from "./JobCounts.tsx"
 import { ModelTable } from "./ModelTable.tsx"
 import { OverTime } from "./OverTime.tsx"
@@ -27,7 +27,7 @@ export const OverviewView = () => {
   const [range, setRange] = useState<Range>("day")
   const [scope, setScope] = useState<Scope>("tenant")
   const now = useNow(5000)
-  const { busy, failure, reload, value } = useLoad(
+  const loaded = useLoad(
     async (signal) => {
       const now = Date.now()
       const from = new Date(beginOf(range, now))
@@ -42,6 +42,7 @@ export const OverviewView = () => {
     [gateway, owner.manages, range, scope],
     { every: EVERY_MS, changes: (signal) => gateway.changes({ scope, signal }) },
   )
+  const { busy, value } = loaded
   return (
     <View
       title="Overview"
@@ -60,8 +61,7 @@ export const OverviewView = () => {
         </>
       }
     >
-      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {value === undefined && failure === undefined && <Loading what="the overview" />}
+      <Unloaded loaded={loaded} what="the overview" />
       {value !== undefined && (
         <div class="stack" aria-busy={busy}>
           {value.stats.calls > 0 && <Totals stats={value.stats} />}

@@ -4,9 +4,10 @@ import { Strategy } from "../../../domain/routing/routing.ts"
 import { SelectField, TextField } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
-import { type Mistakes, useForm } from "../useForm.ts"
+import type { Mistakes } from "../checkedForm.ts"
+import { useForm } from "../useForm.ts"
 import { useLoad } from "../useLoad.ts"
-import { Loading, Problem, View } from "../View.tsx"
+import { Problem, Unloaded, View } from "../View.tsx"
 import { changesOf } from "./changes.ts"
 import { emptyTarget, fieldsOf, nameOf, type RoutingFields, settingsOf } from "./routingForm.ts"
 import { Changes, PricesInForce } from "./RoutingTables.tsx"
@@ -143,13 +144,16 @@ const Form = ({ onSaved, settings }: { readonly settings: RoutingSettings; reado
 
 export const RoutingView = () => {
   const { gateway, owner } = useSession()
-  const { failure, reload, value } = useLoad((signal) => gateway.routing.config({ signal }), [gateway])
+  const loaded = useLoad((signal) => gateway.routing.config({ signal }), [gateway])
+  const { value } = loaded
   return (
     <View title="Routing">
-      {!owner.admin && <p class="note">Only administrators can see and change the routing.</p>}
-      {owner.admin && failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {owner.admin && value === undefined && failure === undefined && <Loading what="the routing" />}
-      {value !== undefined && <Form key={value.version} settings={value} onSaved={reload} />}
+      {owner.admin ? (
+        <Unloaded loaded={loaded} what="the routing" />
+      ) : (
+        <p class="note">Only administrators can see and change the routing.</p>
+      )}
+      {value !== undefined && <Form key={value.version} settings={value} onSaved={loaded.reload} />}
     </View>
   )
 }

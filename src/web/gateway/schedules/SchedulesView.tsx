@@ -1,16 +1,14 @@
-import { useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import type { Schedule } from "../../../client/gateway/GatewaySchedules.ts"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { excerpt, moment, shortId } from "../../shared/format.ts"
-import { Pager, useCursors } from "../../shared/Pager.tsx"
-import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
-import { Confirm } from "../Dialog.tsx"
+import { ItemList } from "../ItemList.tsx"
 import { taskText } from "../jobs/jobState.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { useLoad } from "../useLoad.ts"
-import { Empty, Loading, Problem, View } from "../View.tsx"
+import { usePages } from "../usePages.ts"
+import { View } from "../View.tsx"
 import { NewSchedule } from "./NewSchedule.tsx"
 
 const PAGE = 20
@@ -63,18 +61,10 @@ const ScheduleItem = ({
 
 /** A page of the tenant's schedules, with what the last time of each gave. */
 export const SchedulesView = () => {
-  const { announce, gateway, owner } = useSession()
+  const { gateway, owner } = useSession()
   const [isMaking, setMaking] = useState(false)
-  const [doomed, setDoomed] = useState<Schedule>()
-  const list = useRef<HTMLDivElement>(null)
-  const pages = useCursors()
-  const { cursor } = pages
-  const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.schedules.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
-    [gateway, cursor],
-    { every: EVERY_MS },
-  )
-  const names = useAgentNames((value?.items ?? []).map(({ agent_id }) => agent_id))
+  const pages = usePages((at) => gateway.schedules.list({ limit: PAGE, ...at }), [gateway], { every: EVERY_MS })
+  const names = useAgentNames(pages.items.map(({ agent_id }) => agent_id))
 
   return (
     <View
@@ -87,51 +77,35 @@ export const SchedulesView = () => {
         )
       }
     >
-      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
-      {value === undefined && failure === undefined && <Loading what="schedules" />}
-      {value?.items.length === 0 && (
-        <Empty title={pages.page === 1 ? "No schedules yet." : "Nothing on this page."}>
-          A schedule gives an agent a task at times of the calendar.
-        </Empty>
-      )}
-      <div ref={list} tabIndex={-1} aria-label="List of schedules" role="group" aria-busy={busy}>
-        <ul class="stack">
-          {value?.items.map((schedule) => (
-            <ScheduleItem
-              key={schedule.id}
-              schedule={schedule}
-              agent={agentName(names, schedule.agent_id)}
-              onDelete={() => setDoomed(schedule)}
-            />
-          ))}
-        </ul>
-      </div>
-      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+      <ItemList
+        pages={pages}
+        what="schedules"
+        about="A schedule gives an agent a task at times of the calendar."
+        removalOf={({ id }) => ({
+          title: "Delete this schedule?",
+          verb: "Delete",
+          busyText: "Deleting…",
+          act: () => gateway.schedules.remove(id),
+          effect: "No further job comes of it. Its jobs stay.",
+          done: "The schedule was deleted.",
+        })}
+      >
+        {(schedule, remove) => (
+          <ScheduleItem
+            key={schedule.id}
+            schedule={schedule}
+            agent={agentName(names, schedule.agent_id)}
+            onDelete={remove}
+          />
+        )}
+      </ItemList>
       {isMaking && (
         <NewSchedule
           onClose={(made) => {
             setMaking(false)
-            if (made) reload()
+            if (made) pages.reload()
           }}
         />
-      )}
-      {doomed !== undefined && (
-        <Confirm
-          title="Delete this schedule?"
-          verb="Delete"
-          busyText="Deleting…"
-          act={() => gateway.schedules.remove(doomed.id)}
-          onClose={(deleted) => {
-            setDoomed(undefined)
-            if (!deleted) return
-            announce("The schedule was deleted.")
-            // The focused button is gone with its schedule.
-            list.current?.focus()
-            reload()
-          }}
-        >
-          No further job comes of it. Its jobs stay. This cannot be undone.
-        </Confirm>
       )}
     </View>
   )
