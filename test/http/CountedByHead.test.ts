@@ -25,8 +25,6 @@ const headOf = (path: string, more = "") =>
 describe("the proxy", () => {
   const refused: ReadonlyArray<readonly [method: string, path: string, options: Call, status: number]> = [
     ["POST", "/v1/completions", { body: "{" }, 400],
-    ["POST", "/v1/completions", { body: {} }, 400],
-    ["POST", "/v1/completions", { body: "x", headers: { "content-type": "text/plain" } }, 415],
     ["POST", "/v1/completions", { body: "x".repeat(5000) }, 413],
     ["PUT", "/v1/completions", { body: {} }, 405],
     ["POST", "/v1/nothing", { body: {} }, 404],
@@ -113,15 +111,9 @@ describe("the gateway", () => {
 
   const refused: ReadonlyArray<readonly [method: string, path: string, options: Call, status: number, kind: string]> = [
     ["POST", "/api/v1/agents", { body: "{" }, 400, "write"],
-    ["POST", "/api/v1/agents", { body: "x", headers: { "content-type": "text/plain" } }, 415, "write"],
-    ["POST", "/api/v1/agents", { body: "x".repeat(5000) }, 413, "write"],
-    ["PUT", "/api/v1/agents", { body: {} }, 405, "write"],
-    ["POST", "/api/v1/nothing", { body: {} }, 404, "write"],
-    ["POST", execute, { body: "{" }, 400, "execute"],
     ["POST", execute, { body: "x".repeat(5000) }, 413, "execute"],
     ["GET", "/api/v1/agents?limit=0", {}, 400, "read"],
     ["HEAD", "/api/v1/agents?limit=0", {}, 400, "read"],
-    ["GET", "/api/v1/nothing", {}, 404, "read"],
   ]
   for (const [method, path, options, status, kind] of refused) {
     it.live(`counts a ${method} of ${path} that is answered with ${status} to ${kind}`, () =>
