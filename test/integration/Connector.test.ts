@@ -12,12 +12,35 @@ import { fault } from "../support/FakeUpstream.ts"
 import { plainRequest } from "../support/plainRequest.ts"
 import { failing, failureOf } from "../support/promises.ts"
 import { temporaryFolder } from "../support/proxy.ts"
-import { askPython, havePython, type PythonRequest } from "../support/python.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { changingEvents } from "../support/tamper.ts"
 
 const CANARY = "canary-4711"
 const JSON_TYPE = { "content-type": "application/json" }
+
+interface Asked {
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Hangs up after this text. */
+  readonly until?: string
+}
+
+/** Asks like a program that reads line by line. `broken`: the body broke off. */
+const askOver = async ({ url }: { readonly url: string }, { body, headers = JSON_TYPE, until }: Asked) => {
+  const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })
+  let text = ""
+  let broken = false
+  try {
+    for await (const piece of response.body ?? []) {
+      text += Buffer.from(piece).toString()
+      if (until !== undefined && text.includes(until)) break
+    }
+  } catch {
+    broken = true
+  }
+  const lines = text.split("\n").filter((line) => line !== "")
+  return { status: response.status, headers: response.headers, lines, broken }
+}
 
 const setup = Effect.fnUntraced(function* (
   changes: Parameters<typeof sealedSetup>[0] = {},
@@ -26,17 +49,14 @@ const setup = Effect.fnUntraced(function* (
   const sealed = yield* sealedSetup(changes)
   const more = settings({ kid: sealed.proxy.kid })
   const connector = yield* startConnector({ ...more, sealed: { ...sealed.options(), ...more.sealed } })
-  const ask = (request: Partial<PythonRequest>) =>
-    Effect.promise(() =>
-      askPython({ port: connector.port, path: "/v1/chat/completions", headers: JSON_TYPE, ...request }),
-    )
+  const ask = (asked: Asked) => Effect.promise(() => askOver(connector, asked))
   return { ...sealed, connector, ask }
 })
 
 const chat = (content: string, more: object = {}) =>
   JSON.stringify({ model: "model-1", messages: [{ role: "user", content }], ...more })
 
-/** Sends a request without Python. */
+/** Sends a request, and leaves the answer to be read. */
 const post = ({ url }: { readonly url: string }, body: string) =>
   fetch(`${url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body })
 
@@ -48,7 +68,7 @@ const errorIn = (lines: ReadonlyArray<string>) => {
 const chunksIn = (lines: ReadonlyArray<string>): ReadonlyArray<OpenAI.ChatCompletionChunk> =>
   lines.filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)))
 
-describe.skipIf(!havePython)("a Python program", () => {
+describe("a program", () => {
   it.live("gets a whole answer, unreadable on the wire behind the connector", () =>
     Effect.gen(function* () {
       const { ask, fake, wire } = yield* setup()
@@ -68,8 +88,8 @@ describe.skipIf(!havePython)("a Python program", () => {
       const { ask, fake } = yield* setup()
       fake.always({ text: ["Hel", "lo"] })
       const { broken, headers, lines } = yield* ask({ body: chat("Hi", { stream: true }) })
-      assert.strictEqual(headers["content-type"], "text/event-stream")
-      assert.strictEqual(broken, null)
+      assert.strictEqual(headers.get("content-type"), "text/event-stream")
+      assert.isFalse(broken)
       assert.strictEqual(lines.at(-1), "data: [DONE]")
       assert.strictEqual(
         chunksIn(lines)
@@ -95,7 +115,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       const { ask, fake } = yield* setup({ failover: true })
       fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
       const { broken, lines } = yield* ask({ body: chat("Hi", { stream: true }) })
-      assert.strictEqual(broken, "IncompleteRead")
+      assert.isTrue(broken)
       assert.notInclude(lines.join(), "[DONE]")
       assert.include(lines.at(-1), '"code":"upstream-interrupted"')
       assert.strictEqual(fake.requests.length, 1)
@@ -108,9 +128,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       const sealed = yield* sealedSetup()
       const connector = yield* startConnector({ sealed: sealed.options({ fetch: cut, release: "verified" }) })
       const body = chat("Hi", { stream: true })
-      const { lines, status } = yield* Effect.promise(() =>
-        askPython({ port: connector.port, path: "/v1/chat/completions", headers: JSON_TYPE, body }),
-      )
+      const { lines, status } = yield* Effect.promise(() => askOver(connector, { body }))
       assert.strictEqual(status, 502)
       assert.strictEqual(errorIn(lines)["code"], "stream-truncated")
     }),
@@ -127,7 +145,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       ] as const) {
         const answer = yield* ask({ body: chat("Hi") })
         assert.deepStrictEqual([answer.status, errorIn(answer.lines)["type"]], [status, type])
-        assert.strictEqual("retry-after" in answer.headers, status === 429)
+        assert.strictEqual(answer.headers.has("retry-after"), status === 429)
       }
     }),
   )
