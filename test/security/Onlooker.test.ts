@@ -16,7 +16,7 @@ import { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { layerEchoWith } from "../support/echo.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
-import { type RawAnswer, RawConnection } from "../support/rawExchange.ts"
+import { type RawAnswer, rawConnection } from "../support/rawExchange.ts"
 import { beginSession, seal, sealBlock } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { type ApiStreamedEvent, type Finished, streaming } from "../support/streamed.ts"
@@ -89,7 +89,7 @@ describe("complete answers on the wire", () => {
       ]
       const looks = new Map<string, number>()
       for (const { ask, code, proxy } of kinds) {
-        const connections = yield* Effect.all(Array.from({ length: CONNECTIONS }, () => RawConnection.make(proxy.port)))
+        const connections = yield* Effect.all(Array.from({ length: CONNECTIONS }, () => rawConnection(proxy.port)))
         const left = Array.from({ length: EXCHANGES }, (_, n) => n)
         yield* Effect.promise(async () => {
           const session = await beginSession(proxy)
@@ -203,7 +203,7 @@ describe("paced streams on the wire", () => {
       const session = yield* Effect.promise(() => beginSession(proxy))
       const watched = yield* Effect.forEach(Object.keys(STREAMS), (prompt) =>
         Effect.gen(function* () {
-          const connection = yield* RawConnection.make(proxy.port)
+          const connection = yield* rawConnection(proxy.port)
           yield* Effect.promise(async () => {
             connection.send("/v1/completions", (await seal(session, { prompt, stream: true }, { pace: PACE })).body)
             await connection.until(({ chunks }) => chunks.length === 1)
@@ -223,17 +223,17 @@ describe("paced streams on the wire", () => {
           await wait(2)
         })
         for (const each of watched) {
-          const { chunks } = each.connection.answer
+          const { chunks } = each.connection.answer()
           for (const chunk of chunks.slice(each.seen)) each.sequence.push(`${now} ms: ${shapeOf(chunk)}`)
           each.seen = chunks.length
         }
       }
-      for (const { connection, prompt } of watched) assert.isTrue(connection.answer.ended, prompt)
+      for (const { connection, prompt } of watched) assert.isTrue(connection.answer().ended, prompt)
       const [first, ...others] = watched
       // The end record and the proof go together, at the tick after the last one that had something to say.
       assert.lengthOf(first?.sequence ?? [], Math.ceil(LASTS / PACE) + 1)
       for (const { prompt, sequence } of others) assert.deepStrictEqual(sequence, first?.sequence, prompt)
-      const heads = new Set(watched.map(({ connection }) => connection.answer.head))
+      const heads = new Set(watched.map(({ connection }) => connection.answer().head))
       assert.lengthOf([...heads], 1)
     }),
   )

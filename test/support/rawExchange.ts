@@ -1,7 +1,6 @@
 /** Parses the bytes of a connection into answers, as an observer of HTTP can. */
-import { connect, type Socket } from "node:net"
 import { Effect } from "effect"
-import { postOf } from "./sockets.ts"
+import { openSocket, postOf } from "./sockets.ts"
 
 /** The received part of an answer. */
 export interface RawAnswer {
@@ -33,51 +32,18 @@ const rawAnswer = (text: string): RawAnswer => {
 }
 
 /** A connection for sequential requests. */
-export class RawConnection {
-  private readonly socket: Socket
-  private text = ""
-  private look: () => void = () => undefined
-
-  private constructor(socket: Socket) {
-    this.socket = socket
-    const heard = () => this.look()
-    socket.on("data", (piece) => {
-      this.text += piece.toString("latin1")
-      heard()
-    })
-    socket.on("error", heard)
-    socket.on("close", heard)
-  }
-
-  static make(port: number) {
-    return Effect.acquireRelease(
-      Effect.promise(async () => {
-        const socket = connect({ port, host: "127.0.0.1" })
-        await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject))
-        return new RawConnection(socket)
-      }),
-      ({ socket }) => Effect.sync(() => socket.destroy()),
-    )
-  }
-
-  send(path: string, body: unknown): void {
-    this.text = ""
-    this.socket.write(postOf(path, body))
-  }
-
-  get answer(): RawAnswer {
-    return rawAnswer(this.text)
-  }
-
-  /** Waits until `holds` is true for the answer. */
-  until(holds: (answer: RawAnswer) => boolean): Promise<RawAnswer> {
-    return new Promise((resolve, reject) => {
-      this.look = () => {
-        const { answer } = this
-        if (holds(answer)) resolve(answer)
-        else if (this.socket.destroyed) reject(new Error(`the connection ended in: ${this.text.slice(0, 2000)}`))
-      }
-      this.look()
-    })
-  }
-}
+export const rawConnection = (port: number) =>
+  Effect.map(openSocket(port), ({ received, receives, write }) => {
+    let begin = 0
+    const answerIn = (text: string) => rawAnswer(text.slice(begin))
+    return {
+      send: (path: string, body: unknown) => {
+        begin = received().length
+        write(postOf(path, body))
+      },
+      answer: () => answerIn(received()),
+      /** Waits until `holds` is true for the answer. */
+      until: async (holds: (answer: RawAnswer) => boolean): Promise<RawAnswer> =>
+        answerIn(await receives((text) => holds(answerIn(text)))),
+    }
+  })

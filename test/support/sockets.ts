@@ -10,7 +10,7 @@ interface OpenSocket {
   /** Everything received so far. */
   readonly received: () => string
   /** Resolves once the received text matches. */
-  readonly receives: (pattern: RegExp) => Promise<string>
+  readonly receives: (pattern: RegExp | ((text: string) => boolean)) => Promise<string>
 }
 
 /** Opens a connection to 127.0.0.1 and writes `bytes`; closed with the scope. All of 127.0.0.0/8 is this machine. */
@@ -49,7 +49,7 @@ export const openSocket = (
         receives: (pattern) =>
           new Promise((resolve, reject) => {
             const each = () => {
-              if (!pattern.test(text)) {
+              if (!(typeof pattern === "function" ? pattern(text) : pattern.test(text))) {
                 if (socket.closed) reject(new Error(`closed without ${String(pattern)} in: ${text}`))
                 return
               }
