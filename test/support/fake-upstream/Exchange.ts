@@ -67,8 +67,10 @@ export class Exchange {
     this.record.body = parseJson(text) ?? text
   }
 
-  async sleep(ms: number | undefined): Promise<void> {
-    if (ms !== undefined && ms > 0) await this.unlessGone(delay(ms, undefined, { signal: this.gone.signal }))
+  /** Waits some milliseconds, or for a promise. */
+  async sleep(time: number | Promise<unknown> = 0): Promise<void> {
+    if (typeof time !== "number") await Promise.race([time, this.record.ended])
+    else if (time > 0) await this.unlessGone(delay(time, undefined, { signal: this.gone.signal }))
   }
 
   /** Sends status line and headers at once, before there is any body. */

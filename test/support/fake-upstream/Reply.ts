@@ -46,8 +46,8 @@ export interface Delivery {
    * (headers, OpenAI's role, Anthropic's `message_start`) goes out before.
    */
   readonly firstChunkAfter?: number
-  /** Between one chunk with content and the next. */
-  readonly gap?: number
+  /** Between one chunk with content and the next; or a promise that the second chunk waits for. */
+  readonly gap?: number | Promise<unknown>
   /** The fault in the middle. */
   readonly breaks?: Break
   /** The stream ends without OpenAI's `[DONE]` or Anthropic's `message_stop`; Gemini has none. */
