@@ -5,9 +5,9 @@ import { Effect, Fiber, type Scope } from "effect"
 import { postgresIsThere, postgresSchema, sqliteFile } from "../support/databases.ts"
 import { call, SECRET, tokenFor } from "../support/gateway.ts"
 import { run } from "../support/processes.ts"
+import { makeRelay } from "../support/relay.ts"
 import { openSocket } from "../support/sockets.ts"
 import { runJobProvider } from "./shutdown/JobProvider.ts"
-import { makeStalledRelay } from "./shutdown/StalledRelay.ts"
 import { runGateway } from "../support/gatewayProcess.ts"
 
 const JOBS = 50
@@ -156,7 +156,7 @@ describe("a gateway with 50 jobs in flight", () => {
 /** The same database, through a relay. */
 const relayed = Effect.fnUntraced(function* (url: string) {
   const { hostname, port } = new URL(url)
-  const relay = yield* makeStalledRelay(hostname, Number(port === "" ? "5432" : port))
+  const relay = yield* makeRelay(Number(port === "" ? "5432" : port), hostname)
   const through = new URL(url)
   through.host = `127.0.0.1:${relay.port}`
   return { ...relay, url: through.toString().replaceAll("+", "%20") }

@@ -3,6 +3,9 @@ import type { Server as HttpServer } from "node:http"
 import type { AddressInfo, Server } from "node:net"
 import { Effect, type Scope } from "effect"
 
+// `address()` is a string only for pipes.
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
 /** Lets a server listen on a free port until the scope closes, and then ends its connections. Returns the port. */
 export const listening = (
   server: Server & Pick<HttpServer, "closeAllConnections">,
@@ -15,7 +18,4 @@ export const listening = (
         server.close()
         server.closeAllConnections()
       }),
-  ).pipe(
-    // `address()` is a string only for pipes.
-    Effect.map(() => (server.address() as AddressInfo).port),
-  )
+  ).pipe(Effect.map(() => portOf(server)))
