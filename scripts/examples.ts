@@ -1,11 +1,10 @@
 /** `npm run test:examples`: starts a proxy, a connector and a gateway, and runs every example against them. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
-import { once } from "node:events"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
-import { startGateway, startProxy } from "../examples/demo/serverProcess.ts"
+import { startConnector, startGateway, startProxy } from "../examples/demo/serverProcess.ts"
+import { PYTHON } from "../test/support/pythonCryptography.ts"
 
 /** Time limit of one example, in milliseconds. */
 const TIMEOUT_MS = 60_000
@@ -27,10 +26,6 @@ const node = (file: string, shows: string): Example => ({
   shows,
 })
 
-/** Finds a Python with the package that the example needs: the first in PATH, or the system's. */
-const PYTHON = ["python3", "/usr/bin/python3"].find(
-  (command) => spawnSync(command, ["-c", "import cryptography"]).status === 0,
-)
 const SEALED_IN_PYTHON = join(ROOT, "examples/python/sealgate.py")
 
 const python = (name: string, args: string, shows: string): Example => ({
@@ -66,28 +61,6 @@ const EXAMPLES: ReadonlyArray<Example> = [
 
 const isInstalled = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined
 
-const startConnector = async (
-  trust: ReadonlyArray<string>,
-  receipts: string,
-): Promise<{ readonly url: string; readonly child: ChildProcess }> => {
-  const args = ["connect", ...trust, "--port", "0", "--receipts", receipts, "--json"]
-  const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "inherit"] })
-  for await (const line of createInterface(child.stdout)) {
-    const url = /listening on (http:\S+?)"/.exec(line)?.[1]
-    if (url === undefined) continue
-    child.stdout.resume()
-    return { url, child }
-  }
-  throw new Error("the connector did not start")
-}
-
-const stop = async (child: ChildProcess): Promise<number> => {
-  const exited = once(child, "exit")
-  child.kill("SIGTERM")
-  const [code] = await exited
-  return Number(code)
-}
-
 let failures = 0
 const tell = (name: string, problem: string | undefined): void => {
   if (problem !== undefined) failures++
@@ -99,12 +72,12 @@ const proxy = await startProxy()
 const gateway = await startGateway({})
 const trust = ["--proxy", proxy.url, "--pin", proxy.kid]
 try {
-  const connector = await startConnector(trust, receipts)
+  const connector = await startConnector(proxy, ["--receipts", receipts])
   const env = {
     ...process.env,
     SEALGATE_PROXY: proxy.url,
     SEALGATE_PIN: proxy.kid,
-    OPENAI_BASE_URL: connector.url,
+    OPENAI_BASE_URL: `${connector.url}/v1`,
     SEALGATE_GATEWAY: gateway.url,
     SEALGATE_TOKEN: gateway.token,
   }
@@ -117,7 +90,7 @@ try {
     if (status !== 0) tell(name, `exit code ${status}\n${stdout}${stderr}`)
     else tell(name, stdout.includes(shows) ? undefined : `its output lacks "${shows}"\n${stdout}`)
   }
-  tell("the connector stops in order", (await stop(connector.child)) === 0 ? undefined : "another exit code than 0")
+  tell("the connector stops in order", (await connector.stop()) === 0 ? undefined : "another exit code than 0")
 
   // The connector's evidence of the examples verifies, and `doctor` passes.
   const [receipt] = readdirSync(receipts).map((name) => join(receipts, name))

@@ -66,9 +66,12 @@ export const startProxy = async (env: Readonly<Record<string, string>> = {}) => 
 }
 
 /** Starts a connector that seals to a proxy. `url` is the base URL without `/v1`. */
-export const startConnector = async (proxy: { readonly url: string; readonly kid: string }) => {
+export const startConnector = async (
+  proxy: { readonly url: string; readonly kid: string },
+  args: ReadonlyArray<string> = [],
+) => {
   const env = { SEALGATE_PROXY: proxy.url, SEALGATE_PIN: proxy.kid }
-  const { found, stop } = await start(["connect", "--port", "0"], env, [/listening on (http:[\d.:/]+)\/v1/])
+  const { found, stop } = await start(["connect", "--port", "0", ...args], env, [/listening on (http:[\d.:/]+)\/v1/])
   return { url: found[0] ?? "", stop }
 }
 
