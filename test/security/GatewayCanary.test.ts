@@ -1,11 +1,10 @@
 /** Tokens, secrets, tasks and answers stay out of the gateway's logs, spans and metrics, and out of others' errors. */
-import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Logger, Metric, References } from "effect"
+import { Effect, Metric } from "effect"
+import { overhear } from "../support/canary.ts"
 import { sqlite } from "../support/databases.ts"
 import { FakeUpstream, fault, type Reply } from "../support/FakeUpstream.ts"
 import { call, callOperator, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
-import { keepingTracer } from "../support/spans.ts"
 
 const PROVIDER_KEY = "canary-provider-key-77aa"
 const TENANT_KEY = "canary-tenant-key-55bb"
@@ -40,35 +39,6 @@ const replies: ReadonlyArray<Reply> = [
   ({ body, key }) => fault.status(401, { body: { error: { message: `${ANSWER} ${key} ${JSON.stringify(body)}` } } }),
   ({ body }) => fault.status(200, { body: JSON.stringify(body), headers: { "content-type": "text/html" } }),
 ]
-
-/** Everything an operator can see while `effect` runs. */
-const observed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-  const lines: Array<string> = []
-  const logger = Logger.make((options) => {
-    lines.push(Logger.formatJson.log(options), Logger.formatLogFmt.log(options), inspect(options.message, ALL))
-  })
-  const { spans, tracer } = keepingTracer()
-  const value = yield* effect.pipe(
-    Effect.provideService(References.MinimumLogLevel, "All"),
-    Effect.provideService(Metric.MetricRegistry, new Map()),
-    Effect.withTracer(tracer),
-    Effect.provide(Logger.layer([logger])),
-  )
-  const traces = spans.map(({ attributes, events, name, status }) =>
-    inspect(
-      {
-        name,
-        attributes,
-        events,
-        failure: status._tag === "Ended" && Exit.isFailure(status.exit) ? status.exit : undefined,
-      },
-      ALL,
-    ),
-  )
-  return { value, lines, logs: lines.join("\n"), spans: traces }
-})
-
-const ALL = { depth: 30, showHidden: true, maxStringLength: Infinity, maxArrayLength: Infinity }
 
 describe("the logs, files and metrics of a gateway", () => {
   it.live("contain nothing that callers or providers said", () =>
@@ -143,11 +113,16 @@ describe("the logs, files and metrics of a gateway", () => {
         return { statuses, errors, metrics }
       })
 
-      const { lines, logs, spans, value } = yield* observed(session)
+      const heard = overhear()
+      const value = yield* session.pipe(
+        Effect.provideService(Metric.MetricRegistry, new Map()),
+        Effect.provide(heard.services),
+      )
+      const said = heard.text()
       // All of this was seen to happen, so that finding nothing means something.
       assert.includeMembers(value.statuses, ["completed", "failed", 200, 400, 422, 502])
       assert.isAbove(fake.requests.length, 0)
-      assert.isAbove(lines.length, 20)
+      assert.isAbove(heard.lines.length, 20)
       for (const name of [
         "POST /api/v1/agents/:id/execute",
         "job.step",
@@ -156,15 +131,14 @@ describe("the logs, files and metrics of a gateway", () => {
         "Router.stream",
       ]) {
         assert.isTrue(
-          spans.some((span) => span.includes(name)),
+          heard.spans.some((span) => span.name.includes(name)),
           `no span ${name}`,
         )
       }
       assert.include(value.metrics, "sealgate_jobs_ended_total")
       for (const canary of [...CANARIES, token, forged, "canary-token"]) {
-        assert.notInclude(logs, canary, "logs")
+        assert.notInclude(said, canary, "logs and spans")
         assert.notInclude(value.metrics, canary, "metrics")
-        for (const span of spans) assert.notInclude(span, canary, "spans")
       }
       for (const error of value.errors) {
         for (const canary of [token, forged, "canary-token", SECRET, PROVIDER_KEY, TASK, ANSWER]) {

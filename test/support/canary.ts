@@ -1,4 +1,4 @@
-/** Collects everything that a proxy logs and exports, to search it for secrets. */
+/** Collects everything that a server logs and exports, to search it for secrets. */
 import { inspect } from "node:util"
 import { Cause, Context, Exit, Inspectable, Layer, Logger, References, Tracer } from "effect"
 import { keepingTracer } from "./spans.ts"
@@ -16,7 +16,7 @@ export const spellingsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 interface Overheard {
-  /** For `startProxy`. */
+  /** For the server. */
   readonly services: Layer.Layer<never>
   /** Everything collected so far, as text. */
   readonly text: () => string
@@ -24,15 +24,17 @@ interface Overheard {
   readonly spans: ReadonlyArray<Tracer.NativeSpan>
 }
 
+const ALL = { depth: 30, showHidden: true, maxStringLength: Infinity, maxArrayLength: Infinity }
+
 const describeSpan = (span: Tracer.NativeSpan): string => {
   const exit = span.status._tag === "Ended" ? span.status.exit : Exit.void
   return [
     span.name,
-    inspect([...span.attributes], { depth: 10 }),
-    inspect(span.events, { depth: 10 }),
+    inspect([...span.attributes], ALL),
+    inspect(span.events, ALL),
     // Exporters record this as the exception of a span.
     Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
-    Exit.isFailure(exit) ? inspect(exit.cause, { depth: 20 }) : "",
+    Exit.isFailure(exit) ? inspect(exit.cause, ALL) : "",
     Exit.isFailure(exit) ? Inspectable.toStringUnknown(exit.cause) : "",
   ].join("\n")
 }
@@ -43,7 +45,7 @@ export const overhear = (): Overheard => {
   const keep = <Message>(logger: Logger.Logger<Message, unknown>) =>
     Logger.make<Message, void>((options) => {
       const line = logger.log(options)
-      lines.push(typeof line === "string" ? line : inspect(line, { depth: 20 }))
+      lines.push(typeof line === "string" ? line : inspect(line, ALL))
     })
   const { spans, tracer } = keepingTracer()
   return {
