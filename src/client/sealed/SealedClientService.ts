@@ -3,7 +3,8 @@ import { Context, Data, Effect, Layer, Stream } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatInput } from "../../domain/chat/chatTypes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
-import { SealgateError } from "../errors.ts"
+import { clientError } from "../clientError.ts"
+import type { SealgateError } from "../errors.ts"
 import type { ChatEnd } from "./joins.ts"
 import {
   type RequestBody,
@@ -63,10 +64,7 @@ export class SealedClientService extends Context.Service<
 }
 
 // Other errors are defects of the client, or the abort of an interruption.
-const toError = (error: unknown): SealedClientError => {
-  if (error instanceof SealgateError) return new SealedClientError({ reason: error })
-  throw error
-}
+const toError = (error: unknown) => new SealedClientError({ reason: clientError(error) })
 
 const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, SealedClientError> =>
   Effect.tryPromise({ try: run, catch: toError })
