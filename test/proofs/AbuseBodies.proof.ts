@@ -11,7 +11,8 @@ import { valueOf } from "../support/prometheus.ts"
 import { beginSession, sealBlock } from "../support/sealing.ts"
 import { destroyAll, inParallel, listen, manyConnections, takenFrom, trickle } from "./abuse/Attackers.ts"
 import { attackersAt, metricsOf, type Server, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
-import { gatewayRound, MB, MIB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+import { gatewayRound, MB, MIB, sealedRound, underAttack } from "./abuse/UnderAttack.ts"
+import { until } from "../support/until.ts"
 
 const headOf = (path: string, framing: string, more = ""): string =>
   `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}${framing}\r\n\r\n`

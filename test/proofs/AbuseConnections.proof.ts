@@ -7,7 +7,8 @@ import { temporaryFolder } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
 import { connectFrom, addressOf, destroyAll, inParallel, listen, manyConnections, trickle } from "./abuse/Attackers.ts"
 import { attackersAt, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
-import { gatewayRound, KB, MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+import { gatewayRound, KB, MB, sealedRound, underAttack } from "./abuse/UnderAttack.ts"
+import { until } from "../support/until.ts"
 
 /** The longest head, and so the most that a connection can hold before a request. */
 const HEAD = 16 * 1024

@@ -12,7 +12,8 @@ import { postOf } from "../support/sockets.ts"
 import { addressOf, connectFrom, destroyAll, inParallel, listen, manyConnections } from "./abuse/Attackers.ts"
 import { FLOOD_BYTES, startFloodingProvider } from "./abuse/FloodingProvider.ts"
 import { attackersAt, metricsOf, type ProxyProcess, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
-import { gatewayRound, KB, MB, MIB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+import { gatewayRound, KB, MB, MIB, sealedRound, underAttack } from "./abuse/UnderAttack.ts"
+import { until } from "../support/until.ts"
 
 /** Below the default of `MAX_CONCURRENT_PER_CLIENT`, 64. */
 const PER_ADDRESS = 50

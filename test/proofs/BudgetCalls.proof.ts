@@ -7,9 +7,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { postgresIsThere } from "../support/databases.ts"
 import { call } from "../support/gateway.ts"
-import { GATEWAYS, LEFT_FOR_MS, makeKey, MODEL, reservationsGone, startGateways, sumsIn } from "./budgets/gateways.ts"
+import { LEFT_FOR_MS, makeKey, MODEL, reservationsGone, startGateways, sumsIn } from "./budgets/gateways.ts"
 import { PRICE } from "./budgets/Provider.ts"
 import { until } from "./cluster/looks.ts"
+import { GATEWAYS } from "./fleet.ts"
 
 const CALLS = 1000
 const AFFORDABLE = 100

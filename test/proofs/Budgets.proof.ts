@@ -6,18 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { postgresIsThere } from "../support/databases.ts"
 import { call } from "../support/gateway.ts"
-import {
-  ask,
-  GATEWAYS,
-  keyOf,
-  LEFT_FOR_MS,
-  makeKey,
-  reservationsGone,
-  startGateways,
-  sumsIn,
-} from "./budgets/gateways.ts"
+import { ask, LEFT_FOR_MS, makeKey, reservationsGone, startGateways, sumsIn } from "./budgets/gateways.ts"
 import { PRICE } from "./budgets/Provider.ts"
 import { until } from "./cluster/looks.ts"
+import { GATEWAYS, keyOf } from "./fleet.ts"
 
 const JOBS = 1000
 const CALLS = 100

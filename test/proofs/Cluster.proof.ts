@@ -4,10 +4,10 @@
  */
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { Cluster } from "./cluster/Cluster.ts"
-import { COUNT, GOOD, keyOf, SHAKY } from "./cluster/Gateways.ts"
+import { Cluster, GOOD, SHAKY } from "./cluster/Cluster.ts"
 import { callsTo, keysSeen, logged, ready, ticks, until, untilReady } from "./cluster/looks.ts"
 import { readRate } from "./cluster/readRate.ts"
+import { GATEWAYS, keyOf } from "./fleet.ts"
 import { postgresCanStart } from "../support/privatePostgres.ts"
 import { redisCanStart } from "../support/privateRedis.ts"
 import { run } from "../support/processes.ts"
@@ -21,7 +21,7 @@ interface JobDocument {
   readonly usage: { readonly calls: number }
 }
 
-const SLOTS = Array.from({ length: COUNT }, (_, slot) => slot)
+const SLOTS = Array.from({ length: GATEWAYS }, (_, slot) => slot)
 const ALL_KEYS = SLOTS.map(keyOf)
 
 /** Tolerance between the admitted requests and one bucket. */
@@ -59,7 +59,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
     it.effect("share one circuit per target, open and closed", () =>
       Effect.gen(function* () {
         const { gateways, setShaky, upstream } = yield* Cluster
-        yield* until(() => keysSeen(upstream, SHAKY.model).size === COUNT)
+        yield* until(() => keysSeen(upstream, SHAKY.model).size === GATEWAYS)
         const opened = () => logged(gateways, "Circuit opened").length
         const closed = () => logged(gateways, "Circuit closed").length
         assert.strictEqual(opened(), 0)
@@ -82,7 +82,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
         yield* until(() => closed() > 0)
         const closedAt = performance.now()
         yield* untilReady(gateways, { circuit: [SHAKY.provider, "closed"], metric: [CIRCUIT_METRIC, 0] })
-        yield* until(() => keysSeen(upstream, SHAKY.model, closedAt).size === COUNT)
+        yield* until(() => keysSeen(upstream, SHAKY.model, closedAt).size === GATEWAYS)
         assert.deepStrictEqual([opened(), closed()], [1, 1])
         yield* figures(`${failures} calls until the circuit was open, none by any of the three while it was`)
       }),
@@ -113,7 +113,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
         assert.sameMembers([...keysSeen(upstream, GOOD.model, withoutAt + CONFIG_MS)], ALL_KEYS)
 
         const withAt = yield* put(second, { targets: [shaky, target], strategy: "fallback" })
-        yield* until(() => keysSeen(upstream, SHAKY.model, withAt).size === COUNT)
+        yield* until(() => keysSeen(upstream, SHAKY.model, withAt).size === GATEWAYS)
         const { json } = yield* Effect.promise(() => admin.ask(third, "GET", path))
         assert.deepInclude(json, { version: 2, strategy: "fallback" })
         yield* figures(
@@ -158,7 +158,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
           Promise.all(gateways.all.map((gateway) => readRate(caller, [gateway]))),
         )
         for (const rate of alone) isEnforced(rate)
-        assert.strictEqual(warnings() - before[1], COUNT, "one warning from each")
+        assert.strictEqual(warnings() - before[1], GATEWAYS, "one warning from each")
         assert.isAbove(load.ended, before[0])
 
         yield* redis.start

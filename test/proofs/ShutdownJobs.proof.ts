@@ -1,5 +1,4 @@
 /** Shutdown of real gateways with jobs in flight: each job ends once, in the next process. */
-import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope } from "effect"
 import { postgresIsThere, postgresSchema, sqliteFile } from "../support/databases.ts"
@@ -7,6 +6,7 @@ import { call, SECRET, tokenFor } from "../support/gateway.ts"
 import { run } from "../support/processes.ts"
 import { makeRelay } from "../support/relay.ts"
 import { openSocket } from "../support/sockets.ts"
+import { until } from "./cluster/looks.ts"
 import { runJobProvider } from "./shutdown/JobProvider.ts"
 import { runGateway } from "../support/gatewayProcess.ts"
 
@@ -38,11 +38,6 @@ const startGateway = (provider: Provider, database: string, workers = JOBS) =>
 type Gateway = Effect.Success<ReturnType<typeof startGateway>>
 
 const exitOf = (gateway: Gateway) => Effect.promise(() => gateway.exit)
-
-const until = (condition: () => boolean) =>
-  Effect.promise(async () => {
-    while (!condition()) await setTimeout(20)
-  })
 
 /** Enqueues the jobs, and returns when each has finished its first step and begun its second. */
 const occupy = Effect.fnUntraced(function* (gateway: Gateway, provider: Provider, token: string) {

@@ -2,6 +2,7 @@
 import { setTimeout } from "node:timers/promises"
 import { assert } from "@effect/vitest"
 import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
+import { until } from "../../support/until.ts"
 import {
   attackersAt,
   forgetPeak,
@@ -27,15 +28,6 @@ const LITTER = 150 * MB
 const KEEPSAKES = 16 * MB
 /** Rounds of honest use before anything is measured. */
 const WARM_UP = 30
-
-/** Polls until `condition` holds. */
-export const until = async (what: string, condition: () => boolean | Promise<boolean>, withinMs = 60_000) => {
-  const deadline = Date.now() + withinMs
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
-    await setTimeout(50)
-  }
-}
 
 /** One round of an honest client; rejects on any error. */
 export type Round = () => Promise<unknown>

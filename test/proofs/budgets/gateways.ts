@@ -5,34 +5,13 @@ import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { postgresSchema } from "../../support/databases.ts"
 import { call, tokenFor } from "../../support/gateway.ts"
+import { GATEWAYS, keyOf, startFleet } from "../fleet.ts"
 import { PRICE, runBudgetProvider } from "./Provider.ts"
-import { runGateway } from "../../support/gatewayProcess.ts"
 
-export const GATEWAYS = 3
 /** The model's calls are priced: input is free. */
 export const MODEL = "good"
 /** A gateway that died leaves no reservation for longer. */
 export const LEFT_FOR_MS = 30_000
-
-export const keyOf = (slot: number) => `key-of-gateway-${slot}`
-
-type Environment = Readonly<Record<string, string>>
-
-const startGateway = (slot: number, database: string, provider: string, environment: Environment) =>
-  runGateway({
-    env: {
-      DATABASE_URL: database,
-      PROVIDER1_API_KEY: keyOf(slot),
-      PROVIDER1_BASE_URL: provider,
-      PROVIDER1_MODEL: MODEL,
-      UPSTREAM_RETRIES: "0",
-      UPSTREAM_FIRST_TOKEN_TIMEOUT: "10min",
-      RATE_LIMIT_READ: "0",
-      RATE_LIMIT_WRITE: "0",
-      RATE_LIMIT_EXECUTE: "0",
-      ...environment,
-    },
-  })
 
 export const ask = Effect.fnUntraced(function* (
   url: string,
@@ -59,17 +38,19 @@ const priceModel = Effect.fnUntraced(function* (url: string, admin: string) {
 })
 
 /** Starts the gateways. `kill` starts another one in the place of the killed one. */
-export const startGateways = Effect.fnUntraced(function* (environment: Environment) {
+export const startGateways = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
   const database = yield* postgresSchema
   const provider = yield* runBudgetProvider
-  const start = (slot: number) => startGateway(slot, database, provider.url, environment)
-  const gateways = yield* Effect.forEach(Array.from({ length: GATEWAYS }).keys(), start)
-  const at = (n: number) => gateways[n % GATEWAYS] ?? assert.fail("no such gateway")
-  const kill = Effect.fnUntraced(function* (slot: number) {
-    at(slot).kill("SIGKILL")
-    yield* Effect.promise(() => at(slot).exit)
-    gateways[slot] = yield* start(slot)
-  })
+  const fleet = yield* startFleet((slot) => ({
+    DATABASE_URL: database,
+    PROVIDER1_API_KEY: keyOf(slot),
+    PROVIDER1_BASE_URL: provider.url,
+    PROVIDER1_MODEL: MODEL,
+    UPSTREAM_FIRST_TOKEN_TIMEOUT: "10min",
+    ...environment,
+  }))
+  const at = (n: number) => fleet.all[n % GATEWAYS] ?? assert.fail("no such gateway")
+  const kill = (slot: number) => Effect.andThen(fleet.kill(slot), fleet.restart(slot))
   const admin = yield* tokenFor("boss", { roles: ["admin"] })
   yield* priceModel(at(0).url, admin)
   return { database, provider, at, kill, admin }

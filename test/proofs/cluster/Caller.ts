@@ -1,13 +1,6 @@
 /** A tenant with a separate address that calls any of the gateways. */
 import { Effect } from "effect"
-import { tokenFor } from "../../support/gateway.ts"
-
-export interface Reply {
-  readonly status: number
-  /** Members of a JSON body. */
-  readonly json: Readonly<Record<string, unknown>>
-  readonly headers: Headers
-}
+import { type Call, call, tokenFor } from "../../support/gateway.ts"
 
 /** Time limit for answers without a long poll. */
 const PATIENCE_MS = 30_000
@@ -27,25 +20,9 @@ export class Caller {
     Effect.map(tokenFor(tenant, { roles }), (token) => new Caller(tenant, token, `198.51.100.${number}`))
 
   /** Rejects without an answer. */
-  async ask(
-    gateway: { readonly url: string },
-    method: string,
-    path: string,
-    options: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<Reply> {
-    const response = await fetch(new URL(path, gateway.url), {
-      method,
-      signal: AbortSignal.timeout(PATIENCE_MS),
-      headers: {
-        authorization: `Bearer ${this.token}`,
-        "x-forwarded-for": this.address,
-        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
-        ...options.headers,
-      },
-      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-    })
-    const text = await response.text()
-    const isJson = /json/.test(response.headers.get("content-type") ?? "")
-    return { status: response.status, headers: response.headers, json: isJson ? JSON.parse(text) : {} }
+  ask(gateway: { readonly url: string }, method: string, path: string, options: Omit<Call, "token"> = {}) {
+    const headers = { "x-forwarded-for": this.address, ...options.headers }
+    const asked = call(gateway, method, path, { ...options, token: this.token, headers })
+    return Effect.runPromise(asked, { signal: AbortSignal.timeout(PATIENCE_MS) })
   }
 }

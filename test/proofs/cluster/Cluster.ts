@@ -4,8 +4,17 @@ import { type Fake, FakeUpstream, fault } from "../../support/FakeUpstream.ts"
 import { type PrivatePostgres, privatePostgres } from "../../support/privatePostgres.ts"
 import { type PrivateRedis, privateRedis } from "../../support/privateRedis.ts"
 import { Caller } from "./Caller.ts"
-import { type Gateways, SHAKY, startGateways } from "./Gateways.ts"
+import { type Fleet, keyOf, startFleet } from "../fleet.ts"
 import { Load } from "./Load.ts"
+
+/** Reading requests per tenant and minute. */
+export const READ_LIMIT = 300
+
+/** The reliable provider, and the one that a proof breaks. */
+export const GOOD = { provider: "provider1", model: "good" } as const
+export const SHAKY = { provider: "provider2", model: "shaky" } as const
+
+const CIRCUIT_OPEN_SECONDS = 6
 
 /** Concurrent jobs. */
 const LANES = 6
@@ -18,7 +27,7 @@ export class Cluster extends Context.Service<
     readonly postgres: PrivatePostgres
     readonly redis: PrivateRedis
     readonly upstream: Fake
-    readonly gateways: Gateways
+    readonly gateways: Fleet
     readonly load: Load
     /** A new caller, with full buckets. */
     readonly newCaller: (roles?: ReadonlyArray<string>) => Effect.Effect<Caller>
@@ -33,7 +42,22 @@ export class Cluster extends Context.Service<
       const redis = yield* privateRedis()
       const upstream = yield* FakeUpstream.make()
       upstream.always({ text: "ok", delivery: { headersAfter: ANSWER_MS } })
-      const gateways = yield* startGateways({ DATABASE_URL: postgres.url, REDIS_URL: redis.url }, upstream)
+      const gateways = yield* startFleet((slot) => ({
+        DATABASE_URL: postgres.url,
+        REDIS_URL: redis.url,
+        PROVIDER1_API_KEY: keyOf(slot),
+        PROVIDER1_BASE_URL: upstream.openAi,
+        PROVIDER1_MODEL: GOOD.model,
+        PROVIDER2_API_KEY: keyOf(slot),
+        PROVIDER2_BASE_URL: upstream.openAi,
+        PROVIDER2_MODEL: SHAKY.model,
+        UPSTREAM_CIRCUIT_FAILURES: "3",
+        UPSTREAM_CIRCUIT_OPEN: `${CIRCUIT_OPEN_SECONDS}s`,
+        RATE_LIMIT_READ: `${READ_LIMIT}`,
+        MAX_CONNECTIONS_PER_CLIENT: "1000",
+        // Each caller has a separate address, as behind a load balancer.
+        TRUSTED_PROXIES: "127.0.0.1",
+      }))
 
       let callers = 0
       const newCaller = (roles?: ReadonlyArray<string>) =>

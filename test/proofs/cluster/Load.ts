@@ -3,8 +3,9 @@
  * it to its end. Records acknowledged jobs, their ends, and unexpected answers.
  */
 import { setTimeout as sleep } from "node:timers/promises"
-import type { Caller, Reply } from "./Caller.ts"
-import type { Gateways } from "./Gateways.ts"
+import type { Answer } from "../../support/gateway.ts"
+import type { Caller } from "./Caller.ts"
+import type { Fleet } from "../fleet.ts"
 
 /** The current fault, which decides which answers are acceptable. */
 type Phase = "nothing" | "gateway" | "postgres"
@@ -27,12 +28,12 @@ export class Load {
   readonly answers = new Map<number, number>()
   slowestMs = 0
   phase: Phase = "nothing"
-  private readonly gateways: Gateways
+  private readonly gateways: Fleet
   private readonly lanes: ReadonlyArray<Promise<void>>
   private stopped = false
   private turn = 0
 
-  constructor(gateways: Gateways, callers: ReadonlyArray<Caller>) {
+  constructor(gateways: Fleet, callers: ReadonlyArray<Caller>) {
     this.gateways = gateways
     this.lanes = callers.map((caller) => this.lane(caller))
     // Awaited later.
@@ -91,7 +92,7 @@ export class Load {
     }
   }
 
-  private judge(what: string, { headers, json, status }: Reply, before: Phase): void {
+  private judge(what: string, { headers, json, status }: Answer, before: Phase): void {
     const excused =
       (before === "postgres" || this.phase === "postgres") &&
       status === 503 &&

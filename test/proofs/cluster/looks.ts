@@ -3,21 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Recorded } from "../../support/fake-upstream/Asked.ts"
 import type { Fake } from "../../support/FakeUpstream.ts"
-import type { Gateway, Gateways } from "./Gateways.ts"
+import { until as untilSo } from "../../support/until.ts"
+import type { Fleet, Gateway } from "../fleet.ts"
 
-/** Time limit for every wait. */
-const SOON_MS = 60_000
-const LOOK_EVERY_MS = 50
-
-/** Polls until the condition holds. */
 export const until = (condition: () => boolean | Promise<boolean>) =>
-  Effect.promise(async () => {
-    const deadline = performance.now() + SOON_MS
-    while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`not met within ${SOON_MS} ms: ${condition}`)
-      await sleep(LOOK_EVERY_MS)
-    }
-  })
+  Effect.promise(() => untilSo(String(condition), condition))
 
 /** Waits under load. */
 export const ticks = (milliseconds: number) => Effect.promise(() => sleep(milliseconds))
@@ -58,11 +48,11 @@ const fits = async (gateway: Gateway, expected: Expected): Promise<boolean> => {
 }
 
 /** Waits until all gateways match. */
-export const untilReady = (gateways: Gateways, expected: Expected) =>
+export const untilReady = (gateways: Fleet, expected: Expected) =>
   until(async () => (await Promise.all(gateways.all.map((gateway) => fits(gateway, expected)))).every(Boolean))
 
 /** The lines that any gateway logged with this text. */
-export const logged = (gateways: Gateways, text: string): ReadonlyArray<string> =>
+export const logged = (gateways: Fleet, text: string): ReadonlyArray<string> =>
   gateways.all.flatMap(({ stderr, stdout }) => [...stdout, ...stderr].filter((line) => line.includes(text)))
 
 /** Requests for a model within a period of `performance.now()`. */

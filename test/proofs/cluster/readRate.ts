@@ -1,6 +1,6 @@
 /** Measures how many requests of one caller several gateways admit together, against the limit. */
 import type { Caller } from "./Caller.ts"
-import { READ_LIMIT } from "./Gateways.ts"
+import { READ_LIMIT } from "./Cluster.ts"
 
 interface ReadRate {
   readonly passed: number
