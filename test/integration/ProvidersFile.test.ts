@@ -4,7 +4,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, type Scope } from "effect"
-import { TestClock } from "effect/testing"
 import { GatewayClient, GatewayProblem } from "../../src/client/gateway.ts"
 import { layerUpstream } from "../../src/layers/Providers.ts"
 import { SealedProxy } from "../../src/layers/Proxy.ts"
@@ -12,6 +11,7 @@ import { ProvidersFileStatus } from "../../src/services/upstream/ProvidersFileSt
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, callOperator, databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+import { passUntil } from "../support/passUntil.ts"
 
 const PRICES = { input: 1_000_000, output: 2_000_000, cached_input: 1_000_000 }
 const KEY = "sk-of-the-file-0123456789"
@@ -45,14 +45,6 @@ const start = Effect.fnUntraced(function* (file: string) {
       body: { model, messages: [{ role: "user", content: "x" }] },
     })
   return { gateway, boss, token, ask }
-})
-
-/** Lets seconds pass until it is so. The file is read, and providers are called, in real time. */
-const passUntil = Effect.fnUntraced(function* <E, R>(wanted: Effect.Effect<boolean, E, R>) {
-  while (!(yield* wanted)) {
-    yield* TestClock.adjust("1 second")
-    yield* TestClock.withLive(Effect.sleep("2 millis"))
-  }
 })
 
 describe("PROVIDERS_FILE", () => {

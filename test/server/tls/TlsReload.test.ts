@@ -26,6 +26,7 @@ import {
   makeCertificate,
   makeCertificateFor,
 } from "../../support/certificates.ts"
+import { passUntil as passUntilSo } from "../../support/passUntil.ts"
 import { scrape, valueOf } from "../../support/prometheus.ts"
 import { failing } from "../../support/promises.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
@@ -50,14 +51,7 @@ const shownBy = ({ port }: TlsServer): Promise<string> =>
     })
   })
 
-/** Lets time pass for the server, second by second, until something is as wanted. */
-const passUntil = Effect.fnUntraced(function* (wanted: () => Promise<boolean>) {
-  while (!(yield* Effect.promise(wanted))) {
-    yield* TestClock.adjust("1 second")
-    // Its files are read in real time.
-    yield* Effect.promise(() => setTimeout(2))
-  }
-})
+const passUntil = (wanted: () => Promise<boolean>) => passUntilSo(Effect.promise(wanted))
 
 /** Lets a second pass, and the server finish what it reads because of that. */
 const passSecond = Effect.gen(function* () {

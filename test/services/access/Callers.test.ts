@@ -11,6 +11,7 @@ import { Callers, type CallerSettings, Source } from "../../../src/services/acce
 import { ConcurrencyLimits } from "../../../src/services/access/ConcurrencyLimits.ts"
 import { mintToken } from "../../../src/services/access/mintToken.ts"
 import { RateLimits } from "../../../src/services/access/RateLimits.ts"
+import { passUntil } from "../../support/passUntil.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 
 const SECRET = Redacted.make("a secret that is long enough to be one")
@@ -55,14 +56,6 @@ const keyFile = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
   const file = join(yield* temporaryFolder, "callers")
   writeFileSync(file, lines.join("\n"))
   return file
-})
-
-/** Lets time pass second by second until `wanted` is true; files are read in real time. */
-const passUntil = Effect.fnUntraced(function* (wanted: Effect.Effect<boolean>) {
-  while (!(yield* wanted)) {
-    yield* TestClock.adjust("1 second")
-    yield* TestClock.withLive(Effect.sleep("2 millis"))
-  }
 })
 
 describe("Callers", () => {
