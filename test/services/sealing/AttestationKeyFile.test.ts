@@ -5,15 +5,12 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
@@ -26,11 +23,7 @@ import {
   readKeyFile,
 } from "../../../src/services/sealing/AttestationKeyFile.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-keys-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true })),
-)
+import { temporaryFolder } from "../../support/proxy.ts"
 
 /** The identity that a proxy started with this file has. */
 const identity = (keyFile: string) =>
@@ -130,7 +123,7 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
 describe("the attestation key file", () => {
   it.effect("is created for its owner only, and gives the same identity at every start", () =>
     Effect.gen(function* () {
-      const home = join(yield* folder, "new", ".sealgate")
+      const home = join(yield* temporaryFolder, "new", ".sealgate")
       const path = join(home, "attestation.pem")
       const first = yield* identity(path)
       assert.isTrue(first.created)
@@ -143,7 +136,7 @@ describe("the attestation key file", () => {
 
   it.effect("is a key that openssl can read, and that nobody else has", () =>
     Effect.gen(function* () {
-      const home = yield* folder
+      const home = yield* temporaryFolder
       const paths = [join(home, "a.pem"), join(home, "b.pem")]
       for (const path of paths) yield* createKeyFile(path)
       const [a, b] = paths.map((path) => openssl("pkey", "-in", path, "-text", "-noout").toString())
@@ -154,7 +147,7 @@ describe("the attestation key file", () => {
 
   it.effect("may come from openssl, and its key id is the RFC 7638 thumbprint", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "key.pem")
+      const path = join(yield* temporaryFolder, "key.pem")
       write(path, openssl("genpkey", "-algorithm", "ed25519"))
       const publicKey = openssl("pkey", "-in", path, "-pubout", "-outform", "DER").subarray(-32)
       const jwk = `{"crv":"Ed25519","kty":"OKP","x":"${publicKey.toString("base64url")}"}`
@@ -165,7 +158,7 @@ describe("the attestation key file", () => {
 
   it.effect("may have Windows line ends, text around the key, and be linked to", () =>
     Effect.gen(function* () {
-      const home = yield* folder
+      const home = yield* temporaryFolder
       const pem = String(ed25519())
       write(join(home, "plain.pem"), pem)
       write(join(home, "odd.pem"), `The key of the proxy\r\n${pem.replaceAll("\n", "\r\n")}\r\nEnd`)
@@ -178,7 +171,7 @@ describe("the attestation key file", () => {
 
   it.live("appears only when complete, even if its creation is interrupted, and leaves no other file", () =>
     Effect.gen(function* () {
-      const home = yield* folder
+      const home = yield* temporaryFolder
       const path = join(home, "key.pem")
       const making = yield* Effect.forkChild(createKeyFile(path))
       const sizes: Array<number> = []
@@ -196,7 +189,7 @@ describe("the attestation key file", () => {
 
   it.effect("is created once if several proxies start on it together, and all read the same key", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "key.pem")
+      const path = join(yield* temporaryFolder, "key.pem")
       const loaded = yield* Effect.all(
         Array.from({ length: 4 }, () => loadKeyFile(path)),
         { concurrency: "unbounded" },
@@ -208,7 +201,7 @@ describe("the attestation key file", () => {
 
   it.effect("is never overwritten", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "key.pem")
+      const path = join(yield* temporaryFolder, "key.pem")
       yield* createKeyFile(path)
       const before = readFileSync(path)
       const error = yield* Effect.flip(createKeyFile(path))
@@ -220,7 +213,7 @@ describe("the attestation key file", () => {
 
   it.effect.each(UNUSABLE)("is refused and left unchanged if it is %s", ([, make, problem, remedy]) =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "place", "key.pem")
+      const path = join(yield* temporaryFolder, "place", "key.pem")
       mkdirSync(join(path, ".."))
       make(path)
       const target = problem.source.startsWith("cannot") ? join(path, "..", "file", "key.pem") : path
@@ -244,7 +237,7 @@ describe("the attestation key file", () => {
 
   it.effect("is not created by readKeyFile, which reports that it is missing", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "key.pem")
+      const path = join(yield* temporaryFolder, "key.pem")
       const error = yield* Effect.flip(readKeyFile(path))
       assert.match(error.message, /cannot be opened \(there is no such file/)
       assert.match(error.message, /ATTESTATION_KEY_FILE/)

@@ -4,6 +4,7 @@ import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import type { Form } from "../../../src/domain/protocol/transcript.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import * as reference from "../../support/protocol/reference.ts"
+import { openedOf } from "../../support/protocol/Sealing.ts"
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 const inputs = fc.record({
@@ -69,14 +70,7 @@ describe("the sealer", () => {
     )
   })
 
-  const make = () =>
-    new ResponseSealer({
-      secret: new Uint8Array(32).fill(1),
-      enc: new Uint8Array(32).fill(2),
-      responseNonce: new Uint8Array(32).fill(3),
-      requestHash: new Uint8Array(32).fill(4),
-      request: { credential: new Uint8Array(0), payload: new Uint8Array(0) },
-    })
+  const make = () => openedOf(new Uint8Array()).sealer
 
   it("does not change the payload", () => {
     const payload = new Uint8Array([1, 2, 3])

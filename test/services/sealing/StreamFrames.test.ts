@@ -2,22 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { StreamFrames } from "../../../src/services/sealing/StreamFrames.ts"
 import { keptBy } from "../../support/garbage.ts"
+import { openedOf } from "../../support/protocol/Sealing.ts"
 
-const bytes32 = () => new Uint8Array(32).fill(1)
-
-const framesAt = (pace: number) => {
-  const sealer = new ResponseSealer({
-    secret: bytes32(),
-    enc: bytes32(),
-    responseNonce: bytes32(),
-    requestHash: bytes32(),
-    request: { credential: utf8(""), payload: utf8("{}") },
-  })
-  return new StreamFrames(sealer, { api: "chat.completions", pace }, Context.empty())
-}
+const framesAt = (pace: number) =>
+  new StreamFrames(openedOf(utf8("{}")).sealer, { api: "chat.completions", pace }, Context.empty())
 
 const chunk = (content: string): JsonObject => ({
   id: "c",

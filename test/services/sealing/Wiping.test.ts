@@ -12,14 +12,13 @@ import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 import { readRequest } from "../../../src/services/sealing/readRequest.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
-import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import { type Envelope, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { sodium } from "../../../src/services/sealing/sodium.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
-import { collect, layerSealing, offerOf, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
+import { collect, layerSealing, offerOf, openedOf, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { type Watched, watchSecrets } from "../../support/secrets.ts"
 
@@ -151,18 +150,7 @@ it.effect(
         good.replace('"issued_at":0', '"issued_at":99999999'),
       ]) {
         const payload = utf8(text)
-        const request = { credential: new Uint8Array(), payload }
-        const sealer = new ResponseSealer({
-          secret: new Uint8Array(32),
-          enc: new Uint8Array(32),
-          responseNonce: new Uint8Array(32),
-          requestHash: new Uint8Array(32),
-          request,
-        })
-        const asked = yield* readRequest(
-          { sessionId: "", receivedAt: 0, request, forget: () => undefined, noteAccepted: () => undefined, sealer },
-          admission,
-        )
+        const asked = yield* readRequest(openedOf(payload), admission)
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
         const outcome = yield* Effect.exit(Effect.scoped(asked.admit))
         assert.strictEqual(Exit.isSuccess(outcome), text === good)

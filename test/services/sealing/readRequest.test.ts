@@ -6,7 +6,7 @@ import { API_NAMES } from "../../../src/domain/upstream/apis.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
 import { readRequest } from "../../../src/services/sealing/readRequest.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
-import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
+import { openedOf } from "../../support/protocol/Sealing.ts"
 
 const ID = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
 const NAMES = Array.from({ length: 32_000 }, (_, i) => `"${"x".repeat(250)}${i}":0`).join(",")
@@ -15,13 +15,7 @@ const HEAD = `"request_id":"${ID}","issued_at":0,"api":"chat.completions"`
 /** Reads a payload as the proxy does once it is opened. */
 const read = Effect.fnUntraced(function* (text: string) {
   const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
-  const request = { credential: new Uint8Array(), payload: utf8(text) }
-  const [secret, enc, responseNonce, requestHash] = Array.from({ length: 4 }, () => new Uint8Array(32))
-  assert(secret && enc && responseNonce && requestHash)
-  const sealer = new ResponseSealer({ secret, enc, responseNonce, requestHash, request })
-  const nothing = () => undefined
-  const opened = { sessionId: "", receivedAt: 0, request, forget: nothing, noteAccepted: nothing, sealer }
-  return yield* readRequest(opened, admission)
+  return yield* readRequest(openedOf(utf8(text)), admission)
 })
 
 const layer = Layer.merge(RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen)

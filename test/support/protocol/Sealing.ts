@@ -15,7 +15,8 @@ import { Callers } from "../../../src/services/access/Callers.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 import { SealedCompletions, type SealedReply } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/StreamFrames.ts"
-import { type Envelope, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
+import { type Envelope, type Opened, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
+import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import * as reference from "./reference.ts"
 
@@ -29,6 +30,21 @@ interface SealingOptions {
   readonly attestation?: Layer.Layer<Attestation, never, KeyVault>
   readonly random?: (size: number) => Bytes
   readonly grace?: Duration.Duration
+}
+
+/** A request that was opened in a session of nobody, with fixed keys for its response. */
+export const openedOf = (payload: Bytes): Opened => {
+  const request = { credential: new Uint8Array(), payload }
+  const bytes32 = () => new Uint8Array(32).fill(1)
+  const sealer = new ResponseSealer({
+    secret: bytes32(),
+    enc: bytes32(),
+    responseNonce: bytes32(),
+    requestHash: bytes32(),
+    request,
+  })
+  const nothing = () => undefined
+  return { sessionId: "", receivedAt: 0, request, forget: nothing, admit: nothing, sealer }
 }
 
 export const layerIdentity = (seed: Uint8Array = SEED) =>
