@@ -1,7 +1,7 @@
 /** Binds key, configuration and nonces of waiting clients to one report: 32 bytes that the hardware signs. */
 import { createHash } from "node:crypto"
 import { type Bytes, equalBytes } from "../domain/bytes/bytes.ts"
-import { bindingInput, leafInput, nodeInput, reportData } from "../domain/protocol/evidence.ts"
+import { bindingInput, leafInput, nodeInput, reportData, siblingSides } from "../domain/protocol/evidence.ts"
 import { HASH_BYTES } from "../domain/protocol/transcript.ts"
 
 export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
@@ -20,22 +20,15 @@ export interface NoncePath {
   readonly hashes: ReadonlyArray<Bytes>
 }
 
-/** The largest power of two below `size`, which is at least 2. */
-const splitOf = (size: number): number => 2 ** Math.floor(Math.log2(size - 1))
-
 /** The root to which `path` leads from `nonce` (RFC 6962 §2.1.1); `undefined` if the path does not fit its index and size. */
 export const rootOf = (nonce: Uint8Array, { index, size, hashes }: NoncePath): Bytes | undefined => {
   if (!Number.isSafeInteger(index) || !Number.isSafeInteger(size) || index < 0 || index >= size) return undefined
-  const climb = (at: number, of: number, depth: number): Bytes | undefined => {
-    if (of === 1) return depth === 0 ? sha256(leafInput(nonce)) : undefined
-    const sibling = hashes[depth - 1]
-    if (sibling?.length !== HASH_BYTES) return undefined
-    const split = splitOf(of)
-    const own = at < split ? climb(at, split, depth - 1) : climb(at - split, of - split, depth - 1)
-    if (own === undefined) return undefined
-    return at < split ? sha256(nodeInput(own, sibling)) : sha256(nodeInput(sibling, own))
-  }
-  return hashes.length > MAX_PATH ? undefined : climb(index, size, hashes.length)
+  const sides = siblingSides(index, size)
+  if (hashes.length !== sides.length || hashes.some(({ length }) => length !== HASH_BYTES)) return undefined
+  return hashes.reduce(
+    (hash, sibling, i) => sha256(sides[i] === "left" ? nodeInput(sibling, hash) : nodeInput(hash, sibling)),
+    sha256(leafInput(nonce)),
+  )
 }
 
 /**

@@ -11,26 +11,24 @@ import {
   nodeInput,
   reportData,
   reportDataAt,
+  siblingSides,
 } from "../../domain/protocol/evidence.ts"
 import { HASH_BYTES } from "../../domain/protocol/transcript.ts"
 import { sha256 } from "../crypto/primitives.ts"
 import { Tampered } from "../errors.ts"
 import { bytes, decodeBytes, integer, literal, objectMember, parseObject, strings } from "../verification/decode.ts"
 
-/** The root that a path leads to (RFC 9162 §2.1.3.2). Throws `Tampered` if the path does not fit its index and size. */
+/** The root that a path leads to (RFC 6962 §2.1.1). Throws `Tampered` if the path does not fit its index and size. */
 const rootOf = async (nonce: Bytes, path: JsonObject): Promise<Bytes> => {
-  let [at, last, hash] = [integer(path, "index"), integer(path, "size") - 1, await sha256(leafInput(nonce))]
-  if (at > last) throw new Tampered("The index of the path lies outside its size.")
-  for (const text of strings(path, "hashes")) {
+  const [index, size, hashes] = [integer(path, "index"), integer(path, "size"), strings(path, "hashes")]
+  if (index >= size) throw new Tampered("The index of the path lies outside its size.")
+  const sides = siblingSides(index, size)
+  if (hashes.length !== sides.length) throw new Tampered("The path has another length than its tree needs.")
+  let hash = await sha256(leafInput(nonce))
+  for (const [i, text] of hashes.entries()) {
     const sibling = decodeBytes(text, "a hash of the path", HASH_BYTES)
-    if (last === 0) throw new Tampered("The path has a hash too many.")
-    if (at % 2 === 1 || at === last) {
-      hash = await sha256(nodeInput(sibling, hash))
-      while (at % 2 === 0 && at !== 0) [at, last] = [at >> 1, last >> 1]
-    } else hash = await sha256(nodeInput(hash, sibling))
-    ;[at, last] = [at >> 1, last >> 1]
+    hash = await sha256(sides[i] === "left" ? nodeInput(sibling, hash) : nodeInput(hash, sibling))
   }
-  if (last !== 0) throw new Tampered("The path ends before the root.")
   return hash
 }
 

@@ -17,6 +17,19 @@ export const leafInput = (nonce: Uint8Array): Bytes => concat(LEAF, nonce)
 /** SHA-256 of this is an inner node (RFC 6962 §2.1). */
 export const nodeInput = (left: Uint8Array, right: Uint8Array): Bytes => concat(NODE, left, right)
 
+/**
+ * On which side each sibling of a path stands, from the leaf upwards, in a tree over `size` nonces of which `index` is one.
+ * A node without a sibling moves up unchanged, which equals the tree of RFC 6962 §2.1.
+ */
+export const siblingSides = (index: number, size: number): ReadonlyArray<"left" | "right"> => {
+  const sides: Array<"left" | "right"> = []
+  for (let [at, last] = [index, size - 1]; last > 0; [at, last] = [Math.floor(at / 2), Math.floor(last / 2)]) {
+    if (at % 2 === 1) sides.push("left")
+    else if (at < last) sides.push("right")
+  }
+  return sides
+}
+
 /** Formats of evidence. `dstack` is TDX with the event log of dstack. */
 export const EVIDENCE_FORMATS = ["dstack", "tdx", "sev-snp", "confidential-space"] as const
 export type EvidenceFormat = (typeof EVIDENCE_FORMATS)[number]
