@@ -1,5 +1,5 @@
 /** Reads policy files: a compact JWS by the rules of statements, whose claims are an {@link EvidencePolicy}. */
-import { type Bytes, utf8 } from "../domain/bytes/bytes.ts"
+import type { Bytes } from "../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { EVIDENCE_FORMATS } from "../domain/protocol/evidence.ts"
 import { parseStatement } from "../domain/protocol/statement.ts"
@@ -9,7 +9,6 @@ import {
   type AcceptedConfiguration,
   type AcceptedIntel,
   type EvidencePolicy,
-  MAX_POLICY_BYTES,
   POLICY_TYPE,
 } from "./policy.ts"
 import { AMD_PRODUCTS } from "./roots.ts"
@@ -254,7 +253,6 @@ export const openPolicy = async (
   kid: string,
   verify: (signature: Bytes, message: Bytes) => Promise<boolean>,
 ): Promise<EvidencePolicy> => {
-  must(utf8(text).length <= MAX_POLICY_BYTES, CODE, `A policy has at most ${MAX_POLICY_BYTES} bytes.`)
   const statement = parseStatement(text.trim())
   if (statement === undefined) throw new EvidenceFailure(CODE, "The policy is not a compact JWS of I-JSON.")
   must(

@@ -90,11 +90,7 @@ export const readCollateral = (
   now: number,
 ): TdxCollateral => {
   const context = { rootCrl, root, now }
-  const tcbSigner = signerOf(tcbInfo.issuerChain, context)
-  // Intel sends both documents with the same chain.
-  const qeSigner =
-    qeIdentity.issuerChain === tcbInfo.issuerChain ? tcbSigner : signerOf(qeIdentity.issuerChain, context)
-  const tcb = readDocument(tcbInfo, tcbSigner, { id: "TDX", version: 3, now })
-  const qe = readDocument(qeIdentity, qeSigner, { id: "TD_QE", version: 2, now })
+  const tcb = readDocument(tcbInfo, signerOf(tcbInfo.issuerChain, context), { id: "TDX", version: 3, now })
+  const qe = readDocument(qeIdentity, signerOf(qeIdentity.issuerChain, context), { id: "TD_QE", version: 2, now })
   return { tcbInfo: tcb.document, qeIdentity: qe.document, until: Math.min(tcb.until, qe.until) }
 }

@@ -1,5 +1,5 @@
 /** Policy files that must not be believed. */
-import { MAX_POLICY_BYTES, POLICY_TYPE } from "../../../src/attestation/policy.ts"
+import { POLICY_TYPE } from "../../../src/attestation/policy.ts"
 import { decodePolicy, openPolicy } from "../../../src/attestation/readPolicy.ts"
 import { encodeBase64Url, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { ACCEPTED_CONFIGURATION } from "../support/configuration.ts"
@@ -116,11 +116,6 @@ export const POLICY_REFUSALS: ReadonlyArray<Refusal> = [
     "policy-malformed",
     () => decodePolicy(claims),
   ]),
-  [
-    "a policy that is too large",
-    "policy-malformed",
-    () => openPolicy(jws(HEADER).padEnd(MAX_POLICY_BYTES + 1), KID, isValid),
-  ],
   ["a policy that is not a JWS", "policy-malformed", () => openPolicy(JSON.stringify(POLICY), KID, isValid)],
   ["a policy of another signer", "policy-signature", () => openPolicy(jws(HEADER), "B".repeat(43), isValid)],
   [
