@@ -1,10 +1,8 @@
 /** The sender's half of X-Wing (draft-connolly-cfrg-xwing-kem-08) on the primitives of Node's crypto library. */
 import { type Bytes, concat, decodeBase64Url } from "../../domain/bytes/bytes.ts"
-import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
+import { ML_KEM_768, X_WING_LABEL } from "../../domain/protocol/suites.ts"
 import { type NodeCrypto, type NodeKey, SPKI_PREFIX } from "./nodeCrypto.ts"
 import type { SenderKem } from "./SenderKem.ts"
-
-const LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
 /** A recipient's key, imported into Node's crypto. */
 interface RecipientKey {
@@ -37,7 +35,7 @@ export const nativeXWing = (crypto: NodeCrypto): SenderKem => {
       // Exporting DER would take half as long as the key agreement.
       const encX = decodeBase64Url(ephemeral.publicKey.export({ format: "jwk" }).x)
       if (encX === undefined) throw new TypeError("Node exported the key in another form than requested.")
-      const sharedSecret = crypto.hash("sha3-256", concat(sharedKey, sharedX, encX, keyX, LABEL), "buffer")
+      const sharedSecret = crypto.hash("sha3-256", concat(sharedKey, sharedX, encX, keyX, X_WING_LABEL), "buffer")
       return { sharedSecret: new Uint8Array(sharedSecret).buffer, enc: concat(ciphertext, encX).buffer }
     },
   }

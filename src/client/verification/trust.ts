@@ -3,7 +3,6 @@ import { type Bytes, encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import {
   type ClaimsOf,
   parseStatement,
-  type PublicJwk,
   STATEMENT_TYPES,
   type StatementKind,
   thumbprintInput,
@@ -30,16 +29,6 @@ export type TrustedKeys = ReadonlyMap<string, Bytes>
 /** Returns the `kid` of an Ed25519 public key: its RFC 7638 thumbprint. */
 export const thumbprint = async (publicKey: Bytes): Promise<string> =>
   encodeBase64Url(await sha256(thumbprintInput(encodeBase64Url(publicKey))))
-
-/** Returns a public key as a JWK, as in `GET /v1/keys`. */
-export const publicJwk = (kid: string, publicKey: Bytes): PublicJwk => ({
-  kty: "OKP",
-  crv: "Ed25519",
-  x: encodeBase64Url(publicKey),
-  kid,
-  alg: "Ed25519",
-  use: "sig",
-})
 
 /** Returns the Ed25519 keys of a set by computed thumbprint, ignoring the `kid` in the set. */
 export const keysByThumbprint = async (set: unknown): Promise<TrustedKeys> => {

@@ -26,6 +26,16 @@ export interface PublicJwk {
   readonly use: "sig"
 }
 
+/** A public key as a JWK, as in `GET /v1/keys`. */
+export const publicJwk = (kid: string, publicKey: Bytes): PublicJwk => ({
+  kty: "OKP",
+  crv: "Ed25519",
+  x: encodeBase64Url(publicKey),
+  kid,
+  alg: "Ed25519",
+  use: "sig",
+})
+
 /** Limits of a session. `max_request_bytes` counts the bytes of the ciphertext. */
 interface SessionLimits {
   readonly max_requests: number

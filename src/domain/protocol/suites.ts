@@ -30,6 +30,8 @@ const AEAD_ID = 0x0002
 
 const X25519_BYTES = 32
 export const ML_KEM_768 = { seedBytes: 64, publicKeyBytes: 1184, ciphertextBytes: 1088 } as const
+/** X-Wing's label: `\\.//^\\`. */
+export const X_WING_LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
 /**
  * X-Wing (draft-connolly-cfrg-xwing-kem-08; -09 and -10 differ only in date). IANA registered its number under that name;

@@ -5,6 +5,7 @@ import {
   assembleStatement,
   type ClaimsOf,
   type PublicJwk,
+  publicJwk,
   signingInput,
   statementHeader,
   type StatementKind,
@@ -59,7 +60,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
   return Attestation.of({
     kid,
     created,
-    jwk: { kty: "OKP", crv: "Ed25519", x: encodeBase64Url(key.publicKey), kid, alg: "Ed25519", use: "sig" },
+    jwk: publicJwk(kid, key.publicKey),
     sign: (kind, claims) => {
       // `claims` lacks exactly `iss` and `version`, which TypeScript cannot infer for a generic kind.
       const whole = { iss: kid, version: VERSION, ...claims } as unknown as ClaimsOf[typeof kind]

@@ -2,7 +2,7 @@
 import { createHash, hash } from "node:crypto"
 import { type Bytes, concat, utf8 } from "../../domain/bytes/bytes.ts"
 import { u16 } from "../../domain/protocol/hpke.ts"
-import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/protocol/suites.ts"
+import { ML_KEM_768, type Suite, X25519, X_WING, X_WING_LABEL } from "../../domain/protocol/suites.ts"
 import { KEY_BYTES } from "../../domain/protocol/transcript.ts"
 import type { HeldSecret, KeyStorage } from "./KeyStorage.ts"
 import type { LabeledKdf } from "./LabeledKdf.ts"
@@ -26,8 +26,6 @@ const EMPTY = new Uint8Array(0)
 const KEM_SUITE_ID = concat(utf8("KEM"), u16(X25519.id.kem))
 const EAE_PRK = utf8("eae_prk")
 const SHARED_SECRET = utf8("shared_secret")
-/** X-Wing's label: `\\.//^\\`. */
-const X_WING_LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
 const x25519Key = (vault: Vault, given?: Bytes): RecipientKey => {
   const held = vault.hold(KEY_BYTES, given)

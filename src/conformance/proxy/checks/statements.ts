@@ -7,7 +7,7 @@ import { STATEMENT_TYPES, type StatementKind } from "../../../domain/protocol/st
 import { VERSION } from "../../../domain/protocol/transcript.ts"
 import { verifyEd25519 } from "../../../client/crypto/ed25519.ts"
 import { verifyEvidence } from "../../../client/verification/verify.ts"
-import { publicJwk } from "../../../client/verification/trust.ts"
+import { publicJwk } from "../../../domain/protocol/statement.ts"
 import { CLAIM_NAMES } from "../../lyingProxy/claimNames.ts"
 import { type Check, check } from "../Check.ts"
 import { must } from "../outcome.ts"
