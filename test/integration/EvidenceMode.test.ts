@@ -1,12 +1,9 @@
 /** `POST /v1/evidence` over HTTP, with a stand-in for each source. */
 import { readFileSync } from "node:fs"
-import { request } from "node:http"
 import { join } from "node:path"
-import { json } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Redacted } from "effect"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
-import type { JsonObject } from "../../src/domain/json/json.ts"
 import { bindingInput, leafInput } from "../../src/domain/protocol/evidence.ts"
 import { parseStatement } from "../../src/domain/protocol/statement.ts"
 import { sessionClaimsFrom } from "../../src/client/verification/claims.ts"
@@ -38,18 +35,6 @@ const evidenceOf = (url: string, nonce = NONCE) =>
   Effect.promise(async () => {
     const response = await post({ url }, "/v1/evidence", { nonce })
     return { status: response.status, body: await jsonOf(response) }
-  })
-
-/** Evidence for one of many clients, whose addresses differ. */
-const evidenceFrom = (port: number, client: number) =>
-  new Promise<JsonObject>((resolve, reject) => {
-    const options = { port, method: "POST", path: "/v1/evidence", localAddress: `127.0.1.${1 + (client % 250)}` }
-    const nonce = encodeBase64Url(sha256(utf8(`client ${client}`)))
-    request({ ...options, host: "127.0.0.1", agent: false, headers: { "content-type": "application/json" } })
-      // Evidence is an object; what is no evidence fails the test.
-      .on("response", (response) => resolve(json(response) as Promise<JsonObject>))
-      .on("error", reject)
-      .end(JSON.stringify({ nonce }))
   })
 
 /** The value that the report must contain if one client asked. */
@@ -106,34 +91,6 @@ describe("evidence mode", () => {
       const token = Buffer.from(String(body["report"]), "base64url").toString()
       assert.strictEqual(token, tokenFor(encodeBase64Url(bindingOf(kid, body["configuration"]))))
       assert.notStrictEqual((yield* startEvidenceProxy(folder, { attest: "confidential-space" })).kid, kid)
-    }),
-  )
-
-  it.live("answers 1,000 clients that ask at once with about a report a second", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      let reports = 0
-      yield* socketServer(join(folder, "dstack.sock"), {
-        ...dstackAnswers,
-        "/GetQuote": ({ report_data = "" }) => {
-          reports++
-          return { quote: quoteFor(report_data), event_log: "[]" }
-        },
-      })
-      // Clients and proxy share this process, so heads may wait.
-      const settings = { attest: "dstack" as const, headersTimeout: Duration.minutes(1) }
-      const { port } = yield* startEvidenceProxy(folder, settings)
-      const began = performance.now()
-      const answers = yield* Effect.promise(() =>
-        Promise.all(Array.from({ length: 1000 }, (_, client) => evidenceFrom(port, client))),
-      )
-      const seconds = (performance.now() - began) / 1000
-      assert.deepStrictEqual(
-        answers.filter(({ format }) => format !== "dstack"),
-        [],
-      )
-      assert.strictEqual(new Set(answers.map(({ path }) => JSON.stringify(path))).size, 1000)
-      assert.isAtMost(reports, Math.ceil(seconds) + 1)
     }),
   )
 
