@@ -1,16 +1,12 @@
 /** Checks the deployment files against the product. */
-import { execFile, spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect } from "effect"
-import { OVERTIME } from "../../src/cli/runUntilSignal.ts"
-import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
-import { proxySettings } from "../../src/layers/config/proxySettings.ts"
-import { decodeSettings } from "../../src/layers/config/Setting.ts"
-import { SECRET } from "../support/gateway.ts"
-import { run, runProxy } from "../support/processes.ts"
+import { Effect } from "effect"
+import { runProxy } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
+import { complaintsOf, hasSystemd, LONGEST_SHUTDOWN, SERVERS, startsAndStops } from "./deployed.ts"
 
 const linesOf = (path: string): ReadonlyArray<string> =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
@@ -66,15 +62,7 @@ describe("Dockerfile", () => {
   )
 })
 
-const UNITS = [
-  { command: "proxy", settings: proxySettings },
-  { command: "gateway", settings: gatewaySettings },
-] as const
-
-const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
-if (!hasSystemd) console.warn("! systemd-analyze is not installed: units are not verified with it")
-
-describe.each(UNITS)("the systemd unit of the $command", ({ command, settings }) => {
+describe.each(SERVERS)("the systemd unit of the $command", ({ command }) => {
   const name = `deploy/sealgate-${command}.service`
   const unit = linesOf(name)
   const valuesOf = (key: string) =>
@@ -82,13 +70,7 @@ describe.each(UNITS)("the systemd unit of the $command", ({ command, settings })
   const environment = valuesOf("Environment").map((line) => line.split("=", 2))
 
   it("allows a shutdown its longest time", () => {
-    const { shutdownGrace } = Effect.runSync(
-      decodeSettings({ shutdownGrace: settings.shutdownGrace }).pipe(
-        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
-      ),
-    )
-    const longest = Duration.toSeconds(Duration.sum(shutdownGrace, OVERTIME))
-    assert.isAbove(Number(valuesOf("TimeoutStopSec")[0]), longest)
+    assert.isAbove(Number(valuesOf("TimeoutStopSec")[0]), LONGEST_SHUTDOWN)
     assert.deepStrictEqual(valuesOf("KillSignal"), ["SIGTERM"])
   })
 
@@ -98,13 +80,7 @@ describe.each(UNITS)("the systemd unit of the $command", ({ command, settings })
     assert.deepStrictEqual([valuesOf("Restart"), valuesOf("RestartSec")], [["on-failure"], ["3"]])
   })
 
-  it.skipIf(!hasSystemd)("passes systemd-analyze", () => {
-    const { stderr } = spawnSync("systemd-analyze", ["verify", name], { encoding: "utf8" })
-    const complaints = stderr
-      .split("\n")
-      .filter((line) => line.includes(".service:") && !line.includes("is not executable"))
-    assert.deepStrictEqual(complaints, [])
-  })
+  it.skipIf(!hasSystemd)("passes systemd-analyze", () => assert.deepStrictEqual(complaintsOf(name), []))
 
   // Even root cannot write files in /proc.
   it.live.skipIf(!existsSync("/proc/self"))(
@@ -115,13 +91,7 @@ describe.each(UNITS)("the systemd unit of the $command", ({ command, settings })
         const env = Object.fromEntries(environment.map(([name = "", value = ""]) => [name, value.replace("%S", state)]))
         const [folder = "/proc"] = valuesOf("WorkingDirectory").map((path) => path.replace("%S", state))
         mkdirSync(folder, { recursive: true })
-        const server = yield* run([command], {
-          folder,
-          env: { ...env, PORT: "0", HOST: "127.0.0.1", JWT_SECRET: SECRET },
-        })
-        yield* Effect.promise(() => server.line((line) => (line.includes("listening on") ? true : undefined)))
-        server.kill("SIGTERM")
-        assert.strictEqual(yield* Effect.promise(() => server.exit), 0)
+        yield* startsAndStops([command], { folder, env })
       }),
   )
 })

