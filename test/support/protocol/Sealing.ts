@@ -44,7 +44,7 @@ export const openedOf = (payload: Bytes): Opened => {
     request,
   })
   const nothing = () => undefined
-  return { sessionId: "", receivedAt: 0, request, forget: nothing, admit: nothing, sealer }
+  return { sessionId: "", receivedAt: 0, request, forget: nothing, noteAccepted: nothing, sealer }
 }
 
 export const layerIdentity = (seed: Uint8Array = SEED) =>
