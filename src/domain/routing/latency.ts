@@ -31,11 +31,7 @@ const lowerBound = (i: number): number => {
   return before === undefined ? 0 : LATENCY_CLASSES[before]
 }
 
-/** The class of a latency: above its lower bound, and up to its upper one. */
-export const latencyClass = (ms: number): LatencyClass =>
-  LATENCY_NAMES.find((name) => ms <= LATENCY_CLASSES[name]) ?? "ms_more"
-
-/** The same as an SQL condition on `column`. */
+/** SQL: whether `column` is in a class: above its lower bound, and up to its upper one. */
 export const isInClass = (name: LatencyClass, column: string): string => {
   const above = `${column} > ${lowerBound(LATENCY_NAMES.indexOf(name))}`
   if (name === "ms_more") return above

@@ -1,16 +1,16 @@
-/** Hourly sums over calls: in TypeScript for new calls, and in SQL for partial hours. */
+/** Sums over calls: of hours in `ledger_hours`, of partial hours from the calls themselves. */
 import { Record } from "effect"
 import type { SqlClient } from "effect/sql"
-import { isInClass, LATENCY_CLASSES, latencyClass } from "../../domain/routing/latency.ts"
+import { isInClass, LATENCY_CLASSES } from "../../domain/routing/latency.ts"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
-import { ANSWERED, type CallRecord } from "./CallRecord.ts"
+import { ANSWERED } from "./CallRecord.ts"
 
 export const HOUR_MS = 3_600_000
 
 /** The tenant of the sums over all tenants; real tenants have no empty name. */
 export const ALL_TENANTS = ""
 
-/** Every sum as SQL over rows of `ledger_calls`; {@link hourlySums} is the same in TypeScript. */
+/** Every sum as SQL over rows of `ledger_calls`. */
 export const SUMS_OF_CALLS = {
   requests: "first_of_request",
   calls: "1",
@@ -52,52 +52,4 @@ export const SUM_COLUMNS = Record.keys(SUMS_OF_CALLS)
 
 export const NO_SUMS: Sums = Record.map(SUMS_OF_CALLS, () => 0)
 
-const sumsOf = (row: CallRecord): Sums => {
-  const comparable = row.cost !== null && row.baseline !== null
-  return {
-    ...NO_SUMS,
-    ...(row.outcome === "success" ? { [latencyClass(row.latency)]: 1 } : {}),
-    requests: row.first ? 1 : 0,
-    calls: 1,
-    failed: ANSWERED.includes(row.outcome) ? 0 : 1,
-    unpriced: comparable ? 0 : 1,
-    input_tokens: row.tokens?.input ?? 0,
-    output_tokens: row.tokens?.output ?? 0,
-    cached_tokens: row.tokens?.cached ?? 0,
-    cost: row.cost ?? 0,
-    compared: comparable ? (row.cost ?? 0) : 0,
-    baseline: comparable ? (row.baseline ?? 0) : 0,
-  }
-}
-
 export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name) => sumOf(a[name], b[name]))
-
-/** The rows that `rows` add to `ledger_hours`, for their tenant and all; sorted by key, so that no writers deadlock. */
-export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
-  const ofTenants = summed(rows.map((row) => [keyOf(row), sumsOf(row)]))
-  const ofAll = summed(ofTenants.map(([key, sums]) => [{ ...key, tenant: ALL_TENANTS }, sums]))
-  // The empty name sorts first.
-  return [...ofAll, ...ofTenants].map(([key, sums]) => ({ ...key, ...sums }))
-}
-
-/** Adds up the sums of each key. Sorted by key. */
-export const summed = <Key extends object, Name extends string>(
-  parts: ReadonlyArray<readonly [Key, Readonly<Record<Name, number>>]>,
-): ReadonlyArray<readonly [Key, Readonly<Record<Name, number>>]> => {
-  const all = new Map<string, readonly [Key, Readonly<Record<Name, number>>]>()
-  for (const [key, sums] of parts) {
-    const text = JSON.stringify(Object.values(key))
-    const [, before] = all.get(text) ?? []
-    all.set(text, [key, before === undefined ? sums : Record.map(sums, (sum, name) => sumOf(sum, before[name]))])
-  }
-  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
-}
-
-const keyOf = (row: CallRecord) => ({
-  tenant: row.tenant,
-  hour: Math.floor(row.at / HOUR_MS),
-  mode: row.mode ?? "",
-  strategy: row.strategy,
-  provider: row.provider,
-  model: row.model,
-})

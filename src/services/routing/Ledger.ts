@@ -1,6 +1,6 @@
 /** The ledger: every upstream call with its cost and baseline. Rows and their sums are written in one transaction. */
 import { Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, SqlError, type Statement } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
@@ -17,7 +17,7 @@ import {
 import { TenantChanges } from "../TenantChanges.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { CurrentReservation } from "../budgets/CurrentReservation.ts"
-import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
+import { ALL_TENANTS, cappedSums, HOUR_MS, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 import { makeSpendSums, SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
 
 const sums = {
@@ -64,27 +64,34 @@ export class Ledger extends Context.Service<
       const drawn = yield* Random.nextIntBetween(0, WRITERS)
       const writer = sql.onDialectOrElse({ sqlite: () => 0, orElse: () => drawn })
       const calls = givenItems(sql, CALL_COLUMNS)
-      const hours = givenRows(sql, HOUR_COLUMNS)
       const spending = givenRows(sql, SPEND_COLUMNS)
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
-      const hourNames = sql.literal(Object.keys(HOUR_COLUMNS).join(", "))
+      const sumNames = sql.literal(SUM_COLUMNS.join(", "))
+      const totals = SUM_COLUMNS.map((name) => total(SUMS_OF_CALLS[name])).join(", ")
+      const hourKey = sql.literal(HOUR_KEY)
       const spendNames = sql.literal(Object.keys(SPEND_COLUMNS).join(", "))
       const addUpHours = addUp("ledger_hours", SUM_COLUMNS)
       const addUpSpend = addUp("ledger_spend_new", SPEND_SUMS)
       const spendSums = makeSpendSums()
 
+      /** Adds calls to the sums of their tenants and of all. Sorted, so that processes that share rows cannot deadlock. */
+      const addHours = (
+        entered: Statement.Fragment,
+      ) => sql`INSERT INTO ledger_hours (tenant, ${hourKey}, writer, ${sumNames})
+        SELECT owner, ${hourKey}, ${sql.literal(`${writer}, ${totals}`)} FROM (
+          SELECT *, at / ${sql.literal(`${HOUR_MS}`)} AS hour, CASE of_all WHEN 1 THEN ${sql.literal(`'${ALL_TENANTS}'`)} ELSE tenant END AS owner
+          FROM ${entered} CROSS JOIN (SELECT 0 AS of_all UNION ALL SELECT 1) AS twice) AS calls
+        GROUP BY owner, ${hourKey} ORDER BY owner, ${hourKey}
+        ON CONFLICT (tenant, ${hourKey}, writer) DO UPDATE SET ${addUpHours}`
+
       const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
         const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows)}`
-        const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
-        const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
-          ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer)
-          DO UPDATE SET ${addUpHours}`
         const spent = spendSums(rows).map((sums) => ({ ...sums, writer }))
         const addSpend = sql`INSERT INTO ledger_spend_new (${spendNames}) SELECT ${spendNames} FROM ${spending(spent)} WHERE TRUE
           ON CONFLICT (tenant, kind, hour, value, writer) DO UPDATE SET ${addUpSpend}`
         return sql.onDialectOrElse({
-          pg: () => sql`WITH entered AS (${addCalls}), added AS (${addHours}) ${addSpend}`,
-          orElse: () => sql.withTransaction(Effect.all([addCalls, addHours, addSpend])),
+          pg: () => sql`WITH entered AS (${addCalls} RETURNING *), added AS (${addHours(sql`entered`)}) ${addSpend}`,
+          orElse: () => sql.withTransaction(Effect.all([addCalls, addHours(calls(rows)), addSpend])),
         })
       }
 
@@ -169,13 +176,5 @@ const CALL_COLUMNS: Columns<Entry> = {
   own_key: ["BIGINT", (row) => (row.ownKey ? 1 : 0)],
 }
 
-const HOUR_COLUMNS = {
-  tenant: "TEXT",
-  hour: "BIGINT",
-  mode: "TEXT",
-  strategy: "TEXT",
-  provider: "TEXT",
-  model: "TEXT",
-  writer: "BIGINT",
-  ...Record.map(SUMS_OF_CALLS, () => "BIGINT" as const),
-} as const
+/** The columns of an hour's sums that tell them apart, beside tenant and writer. */
+const HOUR_KEY = "hour, mode, strategy, provider, model"

@@ -1,7 +1,8 @@
 /** The rows that calls add to `ledger_spend_new`. */
 import { Record } from "effect"
+import { sumOf } from "../../domain/routing/money.ts"
 import { ANSWERED, type CallRecord } from "./CallRecord.ts"
-import { HOUR_MS, summed } from "./HourlySums.ts"
+import { HOUR_MS } from "./HourlySums.ts"
 
 /**
  * Limit of label values summed per tenant, day and process, because each call may bring a new one. Others count in
@@ -62,6 +63,19 @@ export const makeSpendSums = () => {
           .map(([kind, value]) => [{ tenant: row.tenant, kind, hour, value }, sums] as const)
       }),
     ).map(([key, sums]) => ({ ...key, ...sums }))
+}
+
+/** Adds up the sums of each key. Sorted by key. */
+const summed = <Key extends object>(
+  parts: ReadonlyArray<readonly [Key, Sums]>,
+): ReadonlyArray<readonly [Key, Sums]> => {
+  const all = new Map<string, readonly [Key, Sums]>()
+  for (const [key, sums] of parts) {
+    const text = JSON.stringify(Object.values(key))
+    const [, before = NO_SPEND] = all.get(text) ?? []
+    all.set(text, [key, Record.map(sums, (sum, name) => sumOf(sum, before[name]))])
+  }
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
 }
 
 /** Admits the first labels of each tenant in each day, up to the limit. */

@@ -1,6 +1,6 @@
 /** Savings summed call by call, as a reference for reports from the hourly sums. */
 import { DateTime, Record } from "effect"
-import { LATENCY_CLASSES, latencyAt, type LatencyClass, latencyClass } from "../../../src/domain/routing/latency.ts"
+import { LATENCY_CLASSES, latencyAt, LATENCY_NAMES, type LatencyClass } from "../../../src/domain/routing/latency.ts"
 import { percentOf } from "../../../src/domain/routing/money.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../../src/domain/routing/savings.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
@@ -11,6 +11,9 @@ type Calls = ReadonlyArray<CallRecord>
 
 const sum = (calls: Calls, of: (call: CallRecord) => number | null | undefined): number =>
   calls.reduce((total, call) => total + (of(call) ?? 0), 0)
+
+const latencyClass = (ms: number): LatencyClass =>
+  LATENCY_NAMES.find((name) => ms <= LATENCY_CLASSES[name]) ?? "ms_more"
 
 /** The estimate that `latencyAt` makes for the classes of these calls. */
 const latencyOf = (calls: Calls, share: number): number | null => {
