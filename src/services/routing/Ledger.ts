@@ -66,23 +66,10 @@ export class Ledger extends Context.Service<
       const calls = givenItems(sql, CALL_COLUMNS)
       const spending = givenRows(sql, SPEND_COLUMNS)
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
-      const sumNames = sql.literal(SUM_COLUMNS.join(", "))
-      const totals = SUM_COLUMNS.map((name) => total(SUMS_OF_CALLS[name])).join(", ")
-      const hourKey = sql.literal(HOUR_KEY)
       const spendNames = sql.literal(Object.keys(SPEND_COLUMNS).join(", "))
-      const addUpHours = addUp("ledger_hours", SUM_COLUMNS)
+      const addHours = makeAddHours(sql, writer)
       const addUpSpend = addUp("ledger_spend_new", SPEND_SUMS)
       const spendSums = makeSpendSums()
-
-      /** Adds calls to the sums of their tenants and of all. Sorted, so that processes that share rows cannot deadlock. */
-      const addHours = (
-        entered: Statement.Fragment,
-      ) => sql`INSERT INTO ledger_hours (tenant, ${hourKey}, writer, ${sumNames})
-        SELECT owner, ${hourKey}, ${sql.literal(`${writer}, ${totals}`)} FROM (
-          SELECT *, at / ${sql.literal(`${HOUR_MS}`)} AS hour, CASE of_all WHEN 1 THEN ${sql.literal(`'${ALL_TENANTS}'`)} ELSE tenant END AS owner
-          FROM ${entered} CROSS JOIN (SELECT 0 AS of_all UNION ALL SELECT 1) AS twice) AS calls
-        GROUP BY owner, ${hourKey} ORDER BY owner, ${hourKey}
-        ON CONFLICT (tenant, ${hourKey}, writer) DO UPDATE SET ${addUpHours}`
 
       const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
         const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows)}`
@@ -176,5 +163,19 @@ const CALL_COLUMNS: Columns<Entry> = {
   own_key: ["BIGINT", (row) => (row.ownKey ? 1 : 0)],
 }
 
-/** The columns of an hour's sums that tell them apart, beside tenant and writer. */
-const HOUR_KEY = "hour, mode, strategy, provider, model"
+/** Returns a function that adds calls to the sums of their hours, for their tenants and for all. */
+const makeAddHours = (sql: SqlClient.SqlClient, writer: number) => {
+  const { addUp, total } = cappedSums(sql)
+  const key = sql.literal("hour, mode, strategy, provider, model")
+  const names = sql.literal(SUM_COLUMNS.join(", "))
+  const sums = sql.literal([`${writer}`, ...SUM_COLUMNS.map((name) => total(SUMS_OF_CALLS[name]))].join(", "))
+  const added = sql.literal(
+    `at / ${HOUR_MS} AS hour, CASE of_all WHEN 1 THEN '${ALL_TENANTS}' ELSE tenant END AS owner`,
+  )
+  // Sorted, so that processes that share rows cannot deadlock.
+  return (calls: Statement.Fragment) => sql`INSERT INTO ledger_hours (tenant, ${key}, writer, ${names})
+    SELECT owner, ${key}, ${sums}
+    FROM (SELECT *, ${added} FROM ${calls} CROSS JOIN (SELECT 0 AS of_all UNION ALL SELECT 1) AS twice) AS added
+    GROUP BY owner, ${key} ORDER BY owner, ${key}
+    ON CONFLICT (tenant, ${key}, writer) DO UPDATE SET ${addUp("ledger_hours", SUM_COLUMNS)}`
+}

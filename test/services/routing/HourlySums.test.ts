@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { Interval } from "../../../src/domain/routing/intervals.ts"
 import { Strategy } from "../../../src/domain/routing/routing.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
@@ -10,11 +11,16 @@ import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
 import { reportOf } from "./reportOf.ts"
 
-const BASE = 500_000 * HOUR_MS
-const HOURS = 4
+const MIDNIGHT = 20_000 * 24 * HOUR_MS
+/** Half an hour before midnight UTC, so that spans after it begin within an hour and cross days. */
+const EVENING = MIDNIGHT - HOUR_MS / 2
+const HOURS = 30
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
-const Moment = Schema.Int.check(Schema.isBetween({ minimum: BASE, maximum: BASE + HOURS * HOUR_MS }))
+const Moment = Schema.Union([
+  Schema.Int.check(Schema.isBetween({ minimum: EVENING, maximum: EVENING + HOURS * HOUR_MS })),
+  Schema.Literals([MIDNIGHT - 1, MIDNIGHT]),
+])
 const Call = Schema.Struct({
   at: Moment,
   first: Schema.Boolean,
@@ -36,9 +42,9 @@ describeDatabases("the hourly sums", (database) => {
     const all: Array<CallRecord> = []
 
     it.effect.prop(
-      "equal the sums over the calls for any calls and span",
-      [Calls, Moment, Moment],
-      ([requests, a, b]) =>
+      "equal the sums over the calls for any calls, span and interval",
+      [Calls, Moment, Moment, Interval],
+      ([requests, a, b, interval]) =>
         Effect.gen(function* () {
           const ledger = yield* Ledger
           const stats = yield* RoutingStats
@@ -49,6 +55,15 @@ describeDatabases("the hourly sums", (database) => {
           const query = { from: DateTime.makeUnsafe(Math.min(a, b)), to: DateTime.makeUnsafe(Math.max(a, b)) }
           for (const asked of [{ ...query, tenant }, query]) {
             assert.deepStrictEqual(yield* stats.report(asked), reportOf(all, asked))
+            const { over_time = [], ...whole } = yield* stats.report({ ...asked, interval })
+            assert.deepStrictEqual(whole, reportOf(all, asked))
+            let end = query.from
+            for (const part of over_time) {
+              assert.deepStrictEqual(part.from, end)
+              end = part.to
+              assert.deepInclude(reportOf(all, { ...asked, ...part }), part)
+            }
+            assert.deepStrictEqual(end, query.to)
           }
         }),
       { arbitrary: { runs: 40 } },

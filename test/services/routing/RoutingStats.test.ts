@@ -1,8 +1,6 @@
-import { assert, it, layer } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { Interval } from "../../../src/domain/routing/intervals.ts"
 import { METHOD, RoutingStatsReport } from "../../../src/domain/routing/savings.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
@@ -10,24 +8,8 @@ import { PRICE_TABLE } from "../../../src/services/routing/PriceTable.ts"
 import { RoutingStats } from "../../../src/services/routing/RoutingStats.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
-import { reportOf } from "./reportOf.ts"
 
 const BASE = 500_000 * HOUR_MS
-const DAY_MS = 24 * HOUR_MS
-/** Half an hour before midnight UTC, so that spans after it begin within an hour and cross days. */
-const EVENING = 20_000 * DAY_MS - HOUR_MS / 2
-const Moment = Schema.Int.check(Schema.isBetween({ minimum: EVENING, maximum: EVENING + 50 * HOUR_MS }))
-const Amount = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
-const Call = Schema.Struct({
-  at: Moment,
-  model: Schema.Literals(["small", "large"]),
-  cost: Amount,
-  baseline: Amount,
-  outcome: Schema.Literals(["success", "timeout"]),
-})
-const Calls = Schema.Array(Call).check(Schema.isMaxLength(30))
-
-const iso = (time: DateTime.Utc) => DateTime.formatIso(time)
 
 const span = (from: number, to: number, tenant?: string) => ({
   from: DateTime.makeUnsafe(from),
@@ -178,88 +160,6 @@ describeDatabases("RoutingStats", (database) => {
       yield* Schema.encodeEffect(RoutingStatsReport)(report)
     }),
   )
-
-  test(
-    "divides a span into UTC hours or days, with partial ones at its ends",
-    Effect.gen(function* () {
-      const midnight = 20_000 * DAY_MS
-      yield* (yield* Ledger).record([
-        callRecord({ at: EVENING - 1, cost: 1000 }),
-        callRecord({ at: EVENING, cost: 1 }),
-        callRecord({ at: midnight - 1, cost: 2 }),
-        callRecord({ at: midnight, cost: 4, model: "large" }),
-        callRecord({ at: midnight + HOUR_MS, cost: 8, baseline: 3 }),
-        callRecord({ at: midnight + DAY_MS, cost: 16, tenant: "umbrella" }),
-        callRecord({ at: midnight + DAY_MS, cost: 32, outcome: "timeout" }),
-        callRecord({ at: midnight + DAY_MS + 10, cost: 1000 }),
-      ])
-      const stats = yield* RoutingStats
-      const query = span(EVENING, midnight + DAY_MS + 10, "acme")
-      const days = yield* stats.report({ ...query, interval: "day" })
-      assert.deepStrictEqual(
-        days.over_time?.map((part) => [
-          iso(part.from),
-          iso(part.to),
-          part.calls,
-          part.failed_calls,
-          part.actual_micro_usd,
-          part.saved_micro_usd,
-        ]),
-        [
-          ["2024-10-03T23:30:00.000Z", "2024-10-04T00:00:00.000Z", 2, 0, 3, 1],
-          ["2024-10-04T00:00:00.000Z", "2024-10-05T00:00:00.000Z", 2, 0, 12, -7],
-          ["2024-10-05T00:00:00.000Z", "2024-10-05T00:00:00.010Z", 1, 1, 32, -30],
-        ],
-      )
-      const hours = yield* stats.report({ ...query, interval: "hour" })
-      assert.deepStrictEqual(
-        hours.over_time?.map((part) => part.actual_micro_usd),
-        [3, 4, 8, ...Array.from({ length: 22 }, () => 0), 32],
-      )
-      assert.isNull(hours.over_time?.at(5)?.saved_percent)
-      assert.notProperty(yield* stats.report(query), "over_time")
-      const all = yield* stats.report({ ...query, tenant: undefined, interval: "day" })
-      assert.deepStrictEqual(
-        all.over_time?.map((part) => part.actual_micro_usd),
-        [3, 12, 48],
-      )
-      const minute = span(midnight + HOUR_MS, midnight + HOUR_MS + 60_000, "acme")
-      const [one, ...none] = (yield* stats.report({ ...minute, interval: "day" })).over_time ?? []
-      assert.deepInclude(one, { ...span(midnight + HOUR_MS, midnight + HOUR_MS + 60_000), actual_micro_usd: 8 })
-      assert.deepStrictEqual(none, [])
-      yield* Schema.encodeEffect(RoutingStatsReport)(hours)
-    }),
-  )
-
-  layer(services)((it) => {
-    it.effect.prop(
-      "has exact sums in every interval, which add up to the whole",
-      [Calls, Moment, Moment, Interval],
-      ([calls, a, b, interval]) =>
-        Effect.gen(function* () {
-          const stats = yield* RoutingStats
-          const tenant = SecureRandom.uuidV7Unsafe()
-          const records = calls.map((call) => callRecord({ ...call, tenant }))
-          yield* (yield* Ledger).record(records)
-          const query = span(Math.min(a, b), Math.max(a, b), tenant)
-          const { over_time = [], ...whole } = yield* stats.report({ ...query, interval })
-          assert.deepStrictEqual(whole, yield* stats.report(query))
-
-          let end = query.from
-          const total = { calls: 0, actual_micro_usd: 0, baseline_micro_usd: 0, saved_micro_usd: 0, unpriced_calls: 0 }
-          for (const part of over_time) {
-            assert.deepStrictEqual(part.from, end)
-            end = part.to
-            assert.deepInclude(reportOf(records, part), part)
-            // The keys are those of `total` itself.
-            for (const name of Object.keys(total) as Array<keyof typeof total>) total[name] += part[name]
-          }
-          assert.deepStrictEqual(end, query.to)
-          assert.deepInclude(whole, total)
-        }),
-      { arbitrary: { runs: 25 } },
-    )
-  })
 
   test(
     "enters all rows of a request with their sums, or nothing",
