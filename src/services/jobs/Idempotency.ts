@@ -79,12 +79,11 @@ export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
 /**
  * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
  * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours. Fails
- * if the body differs, or if a request with the key is running, here or in another process.
+ * if the body differs, or, on Postgres, if a request with the key is running.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   const { add, earlier } = makeKeyRecords(sql)
-  const underWay = new Set<string>()
-  /** A lock across processes that ends with the transaction. */
+  /** A lock that ends with the transaction. The embedded database has one transaction at a time. */
   const lock = sql.onDialectOrElse({
     pg: () =>
       Effect.fnUntraced(function* (id: string) {
@@ -104,9 +103,8 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     R
   > => {
     const { key, route, tenant } = request
-    const id = JSON.stringify([tenant, route, key])
     const write = Effect.fnUntraced(function* (prepared: A) {
-      yield* lock(id)
+      yield* lock(JSON.stringify([tenant, route, key]))
       const known = yield* earlier(request)
       if (known !== undefined) return known
       const job = yield* create(prepared)
@@ -115,19 +113,14 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     const once = Effect.gen(function* () {
       return (yield* earlier(request)) ?? (yield* write(yield* prepare))
     })
-    return Effect.acquireUseRelease(
-      Effect.suspend(() => (underWay.has(id) ? new IdempotencyInFlight() : Effect.sync(() => underWay.add(id)))),
-      () => once,
-      () => Effect.sync(() => underWay.delete(id)),
-    ).pipe(
-      // The request that holds the key may itself only be reading an earlier job.
-      Effect.catchIf(
-        (error) => error instanceof IdempotencyInFlight,
-        (refusal) =>
-          Effect.flatMap(earlier(request), (known) =>
-            known === undefined ? Effect.fail(refusal) : Effect.succeed(known),
-          ),
-      ),
+    // The request that holds the lock may itself only be reading an earlier job.
+    return Effect.catchIf(
+      once,
+      (error) => error instanceof IdempotencyInFlight,
+      (refusal) =>
+        Effect.flatMap(earlier(request), (known) =>
+          known === undefined ? Effect.fail(refusal) : Effect.succeed(known),
+        ),
     )
   }
 }
