@@ -39,6 +39,7 @@ import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { makePersonAnswers } from "./personAnswers.ts"
 import { type JobReads, makeJobReads } from "./JobReads.ts"
+import type { JobState } from "./JobRows.ts"
 import type { JobFilter } from "./listedJobs.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
@@ -145,6 +146,14 @@ export class Jobs extends Context.Service<
       const note = yield* makeNote
       const endCancelled = yield* makeEndCancelled
 
+      /** Stops the worker of a job that was open, and wakes those who wait for its end. */
+      const announceCancelled = Effect.fnUntraced(function* ({ created_at, id, mode }: JobState) {
+        yield* signals.publish(stopped(id))
+        yield* signals.publish(ended(id))
+        const now = yield* Clock.currentTimeMillis
+        yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
+      })
+
       return Jobs.of({
         enqueue: yield* makeEnqueue(reads),
         get: (tenant, id) => spanned("Jobs.get")(unavailableUnlimited(read(tenant, id))),
@@ -158,12 +167,9 @@ export class Jobs extends Context.Service<
         ...(yield* makeAnswering(reads)),
 
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
-          const { created_at, id: job, mode } = yield* state(tenant, id)
-          const now = yield* Clock.currentTimeMillis
-          if (yield* endCancelled(job, now)) {
-            yield* signals.publish(stopped(job))
-            yield* signals.publish(ended(job))
-            yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
+          const job = yield* state(tenant, id)
+          if (yield* endCancelled(job.id)) {
+            yield* announceCancelled(job)
             yield* note(tenant)
           }
           return yield* read(tenant, id)
@@ -193,18 +199,15 @@ export class Jobs extends Context.Service<
         }, unavailable),
 
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
-          const { created_at, id: job, mode } = yield* state(tenant, id)
+          const job = yield* state(tenant, id)
           const rows = yield* sql<Lines & { finished_at: number | null }>`
-              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at, ${sql.literal(LINE_COLUMNS)}`
+              DELETE FROM jobs WHERE id = ${job.id} RETURNING finished_at, ${sql.literal(LINE_COLUMNS)}`
           const [removed] = rows
           if (removed === undefined) return yield* new JobNotFound()
           yield* note(tenant)
           if (removed.finished_at !== null) return
           yield* queue.admit(removed)
-          yield* signals.publish(stopped(job))
-          yield* signals.publish(ended(job))
-          const now = yield* Clock.currentTimeMillis
-          yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
+          yield* announceCancelled(job)
         }, unavailable),
 
         queueState: queueStateOf(sql),
@@ -249,7 +252,8 @@ const makeEndCancelled = Effect.gen(function* () {
   const queue = yield* JobQueue
   const { retention } = yield* JobSettings
   const outbox = makeOutbox(sql)
-  return Effect.fnUntraced(function* (job: JobId, now: number) {
+  return Effect.fnUntraced(function* (job: JobId) {
+    const now = yield* Clock.currentTimeMillis
     const [row] = yield* sql<Lines>`
       UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
         expires_at = ${now + Duration.toMillis(retention)}
