@@ -230,17 +230,10 @@ interface Form {
   readonly form: string
 }
 
-/** Computed once per schema. */
-const forms = new WeakMap<object, Form>()
-
 const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Form => {
-  const known = forms.get(schema)
-  if (known !== undefined) return known
   const { schema: whole } = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
   const document = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, withoutBounds(value)]))
-  const form: Form = { document, form: shape(document) }
-  forms.set(schema, form)
-  return form
+  return { document, form: shape(document) }
 }
 
 const withoutBounds = (schema: unknown): unknown => {
