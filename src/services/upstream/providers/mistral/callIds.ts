@@ -1,7 +1,7 @@
 /** Ids of tool calls: Mistral refuses any but 9 letters and digits, so others get a digest in their place. */
 import { createHash } from "node:crypto"
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
-import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
+import { changedHolders } from "../shared/changedHolders.ts"
 
 const LENGTH = 9
 const TAKEN = /^[a-zA-Z0-9]{9}$/
@@ -17,22 +17,8 @@ export const mayHoldCallIds = ({ buffer, byteOffset, length }: Bytes): boolean =
 
 /** Replaces ids in calls and results alike. */
 export const withCallIds = (messages: unknown): unknown =>
-  Array.isArray(messages) && messages.some(holdsForeign) ? messages.map(withTaken) : messages
-
-const callsOf = ({ tool_calls: calls }: JsonObject): ReadonlyArray<unknown> => (Array.isArray(calls) ? calls : [])
-
-const holdsForeign = (message: unknown): boolean =>
-  isObject(message) &&
-  (isForeign(message["tool_call_id"]) || callsOf(message).some((call) => isObject(call) && isForeign(call["id"])))
-
-const withTaken = (message: unknown): unknown => {
-  if (!isObject(message) || !holdsForeign(message)) return message
-  const replaced = replace(message, "tool_call_id")
-  const calls = callsOf(message).map((call) => (isObject(call) ? replace(call, "id") : call))
-  return calls.length === 0 ? replaced : { ...replaced, tool_calls: calls }
-}
-
-const replace = (holder: JsonObject, name: string): JsonObject => {
-  const id = holder[name]
-  return isForeign(id) ? { ...holder, [name]: digestOf(id) } : holder
-}
+  changedHolders(messages, (holder, message) => {
+    const name = holder === message ? "tool_call_id" : "id"
+    const id = holder[name]
+    return isForeign(id) ? { ...holder, [name]: digestOf(id) } : holder
+  })

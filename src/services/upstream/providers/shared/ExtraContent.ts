@@ -5,7 +5,8 @@
  */
 import { Predicate } from "effect"
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
-import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
+import { isObject } from "../../../../domain/json/json.ts"
+import { changedHolders } from "./changedHolders.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
 export const extraContent = (
@@ -27,27 +28,7 @@ export const mayHoldState = ({ buffer, byteOffset, length }: Bytes): boolean => 
 
 /** Removes the `extra_content` that this product put into earlier answers. A caller's own stays. */
 export const withoutExtraContent = (messages: unknown): unknown =>
-  Array.isArray(messages) && messages.some(holdsState) ? messages.map(withoutState) : messages
-
-const holdsState = (message: unknown): boolean =>
-  isObject(message) && message["role"] === "assistant" && (isOurs(message) || callsOf(message).some(isOurs))
-
-const withoutState = (message: unknown): unknown => {
-  if (!isObject(message) || !holdsState(message)) return message
-  const rest = strip(message)
-  return callsOf(message).length === 0 ? rest : { ...rest, tool_calls: callsOf(message).map(strip) }
-}
-
-const callsOf = ({ tool_calls: calls }: JsonObject): ReadonlyArray<JsonObject> =>
-  Array.isArray(calls) ? calls.filter(isObject) : []
-
-const strip = (holder: JsonObject): JsonObject => {
-  if (!isOurs(holder)) return holder
-  const { extra_content: _, ...rest } = holder
-  return rest
-}
-
-const isOurs = (holder: JsonObject): boolean => {
-  const extra = holder["extra_content"]
-  return isObject(extra) && extra["sealgate"] === true
-}
+  changedHolders(messages, (holder, message) => {
+    const { extra_content: extra, ...rest } = holder
+    return message["role"] === "assistant" && isObject(extra) && extra["sealgate"] === true ? rest : holder
+  })
