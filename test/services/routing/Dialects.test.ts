@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
-import { Dialects, inDialect, limitMember, limitMembers, namedIn } from "../../../src/services/routing/Dialects.ts"
+import { Dialects, limitMember, limitMembers, namedIn } from "../../../src/services/routing/Dialects.ts"
 
 const target = { provider: "provider1", model: "large" } as const
 
@@ -38,19 +38,6 @@ describe("after a refusal", () => {
     assert.deepStrictEqual(namedIn([form, limit], usual, modest), modest)
     assert.isUndefined(namedIn([refused("the picture cannot be read")], usual, modest))
     assert.isUndefined(namedIn([limit], usual, { ...usual, form: false }))
-  })
-
-  it("the successful change is kept for that target for 10 minutes", () => {
-    const learned = { form: false, otherLimit: true, longest: 4096 }
-    dialects.learn(target, learned, 0)
-    assert.deepStrictEqual(dialects.of(target, 599_999), learned)
-    assert.deepStrictEqual(dialects.of(target, 600_000), usual)
-    assert.deepStrictEqual(dialects.of({ ...target, model: "small" }, 0), usual)
-    assert.deepStrictEqual(dialects.others(learned, true, 10_000), [])
-    assert.deepStrictEqual(limitMembers(learned, 10_000, target), { max_completion_tokens: 4096 })
-    assert.deepStrictEqual(limitMembers(learned, undefined, target), {})
-    const messages = [{ role: "user" as const, content: "hi" }]
-    assert.deepStrictEqual(inDialect({ messages, response_format: { type: "json_object" } }, learned), { messages })
   })
 })
 
