@@ -4,6 +4,7 @@ import { CliError } from "effect/cli"
 import { watchOutput } from "./output.ts"
 import { printable } from "./printable.ts"
 import { failureMessage } from "./failureMessage.ts"
+import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { fileReason } from "../domain/problems/systemErrors.ts"
 import { CUT_SHORT } from "./servers.ts"
 
@@ -16,13 +17,14 @@ const SAME_SIGNAL_MS = 1000
 export const OVERTIME = Duration.seconds(8)
 /** How long an ending program waits for readers of its output. */
 const READERS_MS = 1000
-/** Exit code of a misused command, after the mistake was printed. */
+/** Exit code of a misused command. systemd does not restart a server that exits with it (deploy/*.service). */
 const MISUSED = 2
 
 /** Returns the exit code of the error; 1 by default. */
 export const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
   const error = Cause.squash(cause)
-  return CliError.isCliError(error) ? MISUSED : Runtime.getErrorExitCode(error)
+  const isMisuse = CliError.isCliError(error) || error instanceof ConfigurationMistakes
+  return isMisuse ? MISUSED : Runtime.getErrorExitCode(error)
 }
 
 /** Returns the message for a failed program. */

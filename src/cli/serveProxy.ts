@@ -3,11 +3,11 @@ import { existsSync } from "node:fs"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { findSettings } from "../layers/config/Setting.ts"
 import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
+import { KeyFileError } from "../services/sealing/AttestationKeyFile.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { announceServer } from "./announceServer.ts"
 import { givenOf, type ServerFlags } from "./flags.ts"
@@ -17,13 +17,10 @@ import { layerLastResort } from "./runUntilSignal.ts"
 const requireNamedKey = Effect.fnUntraced(function* ({ attestationKeyFile }: ProxySettings) {
   const [key] = yield* findSettings([proxySettings.attestationKeyFile])
   if (key?.from === undefined || existsSync(attestationKeyFile)) return
-  return yield* new ConfigurationMistakes({
-    mistakes: [
-      {
-        variable: proxySettings.attestationKeyFile.variable,
-        problem: `${attestationKeyFile}: there is no such file; check the path, or create a key there with \`sealgate keygen\``,
-      },
-    ],
+  return yield* new KeyFileError({
+    path: attestationKeyFile,
+    problem: `there is no such file, which ${proxySettings.attestationKeyFile.variable} names`,
+    remedy: "Check the path, or create a key there with `sealgate keygen`.",
   })
 })
 

@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { runProxy } from "../support/processes.ts"
+import { SECRET } from "../support/gateway.ts"
+import { run, runProxy } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 import { complaintsOf, hasSystemd, LONGEST_SHUTDOWN, SERVERS, startsAndStops } from "./deployed.ts"
 
@@ -79,6 +80,16 @@ describe.each(SERVERS)("the systemd unit of the $command", ({ command }) => {
     assert.include(inUnit.split("\n"), "StartLimitIntervalSec=0")
     assert.deepStrictEqual([valuesOf("Restart"), valuesOf("RestartSec")], [["on-failure"], ["3"]])
   })
+
+  it.live("is not restarted after a mistake in its settings", () =>
+    Effect.gen(function* () {
+      const server = yield* run([command], { env: { JWT_SECRET: SECRET, PORT: "http" } })
+      const code = yield* Effect.promise(() => server.exit)
+      assert.include(server.stderr.join("\n"), "PORT: expected a whole number")
+      assert.deepStrictEqual(valuesOf("RestartPreventExitStatus"), [String(code)])
+      assert.notStrictEqual(code, 1)
+    }),
+  )
 
   it.skipIf(!hasSystemd)("passes systemd-analyze", () => assert.deepStrictEqual(complaintsOf(name), []))
 

@@ -31,6 +31,9 @@ const alone = within({})
 
 const usage = (args: string, ...says: ReadonlyArray<string>) => alone(args.split(" "), 2, ...says)
 const setting = (command: string, env: Environment, ...says: ReadonlyArray<string>) =>
+  within(env)(command.split(" "), 2, ...says)
+/** Settings that are well formed, but name something that cannot be used. */
+const unfit = (command: string, env: Environment, ...says: ReadonlyArray<string>) =>
   within(env)(command.split(" "), 1, ...says)
 const file = (content: string | Buffer, ...says: ReadonlyArray<string>): Mistake => ({
   ...alone(["pin", "--config", "settings"], 2, ...says),
@@ -78,12 +81,12 @@ const TYPED: ReadonlyArray<Mistake> = [
 
 const SETTINGS: ReadonlyArray<Mistake> = [
   setting("proxy", { PORT: "http" }, "PORT: expected a whole number"),
-  setting("proxy", { PORT: "{taken}" }, "PORT: {taken} is taken by", "set PORT to another port"),
-  setting("gateway --dev", { PORT: "{taken}" }, "PORT: {taken} is taken by"),
-  setting("proxy", { PORT: "0", OPERATOR_PORT: "{taken}" }, "OPERATOR_PORT: {taken} is taken by"),
-  setting(`connect --port {taken} --pin ${PIN}`, {}, "--port: {taken} is taken by"),
-  setting("proxy", { PORT: "0", HOST: "nowhere.invalid" }, "HOST: there is no host nowhere.invalid"),
-  setting("proxy", { PORT: "0", HOST: "192.0.2.7" }, "HOST: 192.0.2.7 is not an address of this machine"),
+  unfit("proxy", { PORT: "{taken}" }, "PORT: {taken} is taken by", "set PORT to another port"),
+  unfit("gateway --dev", { PORT: "{taken}" }, "PORT: {taken} is taken by"),
+  unfit("proxy", { PORT: "0", OPERATOR_PORT: "{taken}" }, "OPERATOR_PORT: {taken} is taken by"),
+  unfit(`connect --port {taken} --pin ${PIN}`, {}, "--port: {taken} is taken by"),
+  unfit("proxy", { PORT: "0", HOST: "nowhere.invalid" }, "HOST: there is no host nowhere.invalid"),
+  unfit("proxy", { PORT: "0", HOST: "192.0.2.7" }, "HOST: 192.0.2.7 is not an address of this machine"),
   setting("proxy", { PORT: "65000" }, "OPERATOR_PORT: is missing"),
   setting(
     "proxy",
@@ -104,28 +107,24 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   ),
   setting("proxy", { PROVIDER_ORDER: "1,1" }, "PROVIDER_ORDER: expected"),
   setting("proxy", { TLS_CERT_FILE: "none.pem" }, "TLS_KEY_FILE: is missing"),
-  setting(
+  unfit(
     "proxy",
     { TLS_CERT_FILE: "none.pem", TLS_KEY_FILE: "none.pem" },
     "TLS_CERT_FILE: none.pem cannot be read: there is no such file",
   ),
   setting("proxy", { REDIS_URL: `http://:${SECRET}@localhost` }, "REDIS_URL: expected a redis"),
   setting("proxy", { HTTPS_PROXY: `socks5://u:${SECRET}@localhost` }, "HTTPS_PROXY: expected an HTTP proxy"),
-  setting(
-    "proxy",
-    { CALLER_KEYS_FILE: "none.txt" },
-    "CALLER_KEYS_FILE: none.txt cannot be read: there is no such file",
-  ),
+  unfit("proxy", { CALLER_KEYS_FILE: "none.txt" }, "CALLER_KEYS_FILE: none.txt cannot be read: there is no such file"),
   setting("proxy", { ALLOWED_ORIGINS: "*" }, "ALLOWED_ORIGINS: expected origins"),
   setting("proxy", { OPERATOR_TOKEN: SECRET.slice(0, 10) }, "OPERATOR_TOKEN: expected at least 16 characters"),
   setting("gateway", {}, "JWT_SECRET: is missing", "--dev"),
   setting("gateway", { JWT_SECRET: "replace-me-with-at-least-32-random-bytes" }, "JWT_SECRET: is still a placeholder"),
   setting("gateway", { JWT_SECRET: "short" }, "JWT_SECRET: expected a secret of at least 32 bytes"),
-  setting("gateway", { JWT_JWKS_FILE: "none.json" }, "none.json cannot be used: there is no such file"),
+  unfit("gateway", { JWT_JWKS_FILE: "none.json" }, "none.json cannot be used: there is no such file"),
   setting("gateway --dev", { DATABASE_URL: `mysql://u:${SECRET}@localhost/x` }, "DATABASE_URL: expected"),
-  setting("gateway --dev", { PORT: "0", DATABASE_URL: "." }, "it is a folder", "DATABASE_URL"),
+  unfit("gateway --dev", { PORT: "0", DATABASE_URL: "." }, "it is a folder", "DATABASE_URL"),
   setting("token --sub a --tenant b", {}, "JWT_SECRET: is missing"),
-  setting("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
+  unfit("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
   file('{"PROT": 1}', "PROT: there is no such setting; did you mean PORT?"),
   file(`{"OPENAI_API_KEY": "${SECRET}"}`, "did you mean PROVIDER1_API_KEY?"),
   file('{"PORT" 3001}', "is not a JSON object of settings"),
@@ -148,13 +147,13 @@ const SETTINGS: ReadonlyArray<Mistake> = [
     "PROVIDER1_API_KEY: expected a value without quotes",
     "Docker",
   ),
-  setting(
+  unfit(
     "proxy",
     { PORT: "0", ATTESTATION_KEY_FILE: "mistyped.pem" },
-    "ATTESTATION_KEY_FILE: mistyped.pem: there is no such file",
+    "mistyped.pem: there is no such file, which ATTESTATION_KEY_FILE names",
     "sealgate keygen",
   ),
-  setting(
+  unfit(
     "gateway --dev",
     { PORT: "0", DATABASE_URL: `postgres://u:${SECRET}@127.0.0.1:{closedPort}/jobs` },
     "waiting up to 10s for the database at 127.0.0.1:{closedPort}/jobs: nothing listens there",
@@ -299,20 +298,15 @@ const TWO_AM: ReadonlyArray<Mistake> = [
   alone(["attest", "show", "{gateway}"], 1, "Is this a sealed proxy?"),
   setting("proxy", { PROVIDER1_BASE_URL: "https://a.example/v1/chat/completions" }, "without the path of an endpoint"),
   {
-    ...setting(
-      "proxy",
-      { PROVIDERS_FILE: "p.json" },
-      "There is no such member; possible are",
-      "models: Expected array",
-    ),
+    ...unfit("proxy", { PROVIDERS_FILE: "p.json" }, "There is no such member; possible are", "models: Expected array"),
     files: {
       "p.json": `{"providers":[{"name":"a","format":"openai","base_url":"https://a.example/v1/","api_key":"${SECRET}","models":"m"}]}`,
     },
   },
   setting("gateway --dev", { TENANT_WEIGHTS: "acme=2,acme=3" }, "TENANT_WEIGHTS: expected tenants, each once"),
-  { ...setting("gateway", { JWT_JWKS_FILE: "k.json" }, "it has no keys"), files: { "k.json": '{"keys":[]}' } },
+  { ...unfit("gateway", { JWT_JWKS_FILE: "k.json" }, "it has no keys"), files: { "k.json": '{"keys":[]}' } },
   setting("gateway --dev", { DATABASE_URL: "sqlite:///tmp/x.db" }, "expected the path of a file"),
-  { ...setting("gateway --dev", { DATABASE_URL: "x" }, "not a SQLite database"), files: { x: "no database" } },
+  { ...unfit("gateway --dev", { DATABASE_URL: "x" }, "not a SQLite database"), files: { x: "no database" } },
 ]
 
 export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED, ...UNREAD, ...LATER, ...TWO_AM]

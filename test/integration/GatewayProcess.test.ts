@@ -59,7 +59,7 @@ describe("sealgate gateway", () => {
     Effect.gen(function* () {
       const refused = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
         const running = yield* run(["gateway"], { env: { PORT: "0", ...environment } })
-        assert.strictEqual(yield* exitOf(running), 1)
+        assert.strictEqual(yield* exitOf(running), 2)
         return running.stderr.join("\n")
       })
       assert.match(yield* refused({}), /JWT_SECRET: is missing.*JWT_JWKS_URL.*--dev/)
@@ -112,7 +112,7 @@ describe("sealgate token", () => {
       const printed: unknown = JSON.parse(yield* tokenOf(...args))
       assert.deepInclude(printed, { sub: "alice", tenant: "acme", roles: ["admin", "read"], expires_in: 90 })
       const without = yield* run(["token", "--sub", "alice"])
-      assert.strictEqual(yield* exitOf(without), 1)
+      assert.strictEqual(yield* exitOf(without), 2)
       assert.match(without.stderr.join("\n"), /JWT_SECRET: is missing/)
       assert.deepStrictEqual(without.stdout, [])
     }),

@@ -45,7 +45,8 @@ export const withHelp =
 
 export const SERVER_EXITS = {
   0: "stopped by SIGTERM or Ctrl-C after all requests in flight ended",
-  1: "a mistake in the settings, a port in use, or a failure",
+  1: "a port in use, a file that cannot be used, or a failure",
+  2: "wrong usage, or a mistake in the settings",
   130: "a second signal cut requests off",
 }
 

@@ -389,7 +389,7 @@ describe("settings", () => {
   it.live("stop the command with all mistakes before it creates anything", () =>
     Effect.gen(function* () {
       const gateway = yield* run(["gateway"], { env: { PORT: "abc", TLS_CERT_FILE: "/x" } })
-      assert.strictEqual(yield* Effect.promise(() => gateway.exit), 1)
+      assert.strictEqual(yield* Effect.promise(() => gateway.exit), 2)
       assert.deepStrictEqual(gateway.stdout, [])
       assert.deepStrictEqual(
         gateway.stderr.map((line) => /^ {2}(\w+): /.exec(line)?.[1]).filter((variable) => variable !== undefined),
