@@ -9,6 +9,8 @@ import { readBody } from "../readBody.ts"
 
 /** More than a list of 64 tools or a result of 64 KiB contains. Decoding this many values takes about 0.1 s. */
 const LIMITS = { ...CLIENT_LIMITS, values: 8192 }
+/** More than a call's notices take. Reading without end would slow other requests down. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 /** The client, with bodies that end before a message above the limits. `refuse` gets the reason. */
 export const withCheckedMessages = (
@@ -36,12 +38,18 @@ export const withCheckedMessages = (
   const ofEvents = ({ stream }: HttpClientResponse.HttpClientResponse) => {
     const decoder = new TextDecoder()
     const messages: Array<string> = []
+    let bytes = 0
     const parser = Sse.makeParser((event) => event._tag === "Event" && messages.push(event.data), {
       maxEventSize: maxBytes,
     })
     return Stream.takeWhileEffect(
       stream,
       Effect.fnUntraced(function* (chunk) {
+        bytes += chunk.length
+        if (bytes > MAX_EVENT_BYTES) {
+          refuse(`more than ${MAX_EVENT_BYTES} bytes of events`)
+          return false
+        }
         parser.feed(decoder.decode(chunk, { stream: true }))
         for (const message of messages.splice(0)) if (yield* isRefused(message)) return false
         return true

@@ -91,7 +91,7 @@ export const makeConnect = ({ network, spawner }: Reach) =>
         const split = splitTools(tools, decodeTool)
         malformed.push(...split.malformed.slice(0, MAX_MALFORMED - malformed.length))
         listed += tools.length
-        return { ...result, tools: split.wellFormed }
+        return { ...withoutEmptyCursor(result), tools: split.wellFormed }
       }
       if (method !== "initialize") return result
       revision = REVISIONS.find((spoken) => spoken === protocolVersion)
@@ -125,6 +125,10 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     )
     return { client: opened, malformed }
   })
+
+/** Servers of these revisions also end a list with an empty cursor or `null`. */
+const withoutEmptyCursor = ({ nextCursor, ...page }: JsonObject): JsonObject =>
+  Predicate.isNullish(nextCursor) || nextCursor === "" ? page : { ...page, nextCursor }
 
 /** Servers may leave out the content beside a structured one. */
 const withContent = (result: JsonObject): JsonObject =>

@@ -467,6 +467,21 @@ describe("an MCP server that strays from the protocol", () => {
   )
 })
 
+describe("the list of an MCP server", () => {
+  it.effect.each([[null], [""]])("ends with %j as the next cursor", ([nextCursor]) =>
+    Effect.gen(function* () {
+      const page = { tools: [{ name: "add", inputSchema: { type: "object" } }], nextCursor }
+      const { requests, url } = yield* toolServer(speaking({ "tools/list": page }))
+      const { leftOut, tools } = yield* withTools(({ list }) => list({ name: "calc", url }))
+      assert.deepStrictEqual([tools.map(({ name }) => name), leftOut], [["calc__add"], []])
+      assert.lengthOf(
+        requests.filter(({ body }) => body.includes("tools/list")),
+        1,
+      )
+    }),
+  )
+})
+
 describe("a hostile MCP server", () => {
   const listed = (tools: ReadonlyArray<unknown>) =>
     Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
@@ -593,6 +608,29 @@ describe("a hostile MCP server", () => {
       const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url })))
       assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
       assert.strictEqual(requests.filter(({ body }) => body.includes("tools/list")).length, 2)
+    }),
+  )
+
+  it.effect("cannot send events without end", () =>
+    Effect.gen(function* () {
+      const comment = `: ${"x".repeat(64 * 1024)}\n\n`
+      const server = yield* toolServer((request, response, at) => {
+        if (!request.body.includes("tools/call")) return speaking({})(request, response, at)
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const send = () => {
+          while (response.write(comment)) continue
+          response.once("drain", send)
+        }
+        send()
+      })
+      const output = yield* withTools(({ callListed }) =>
+        callListed({ name: "evil", url: server.url }, tool, {}, "key"),
+      )
+      assert.deepStrictEqual(output, {
+        text: "The MCP server answered: more than 16777216 bytes of events. The call may have been carried out.",
+        is_error: true,
+      })
+      yield* Effect.promise(() => server.hungUp)
     }),
   )
 
