@@ -83,6 +83,24 @@ describeDatabases("the audit trail", (database) => {
     }),
   )
 
+  it.live("has no cancellation of a job that had ended", () =>
+    Effect.gen(function* () {
+      const { actions, ask, gateway, token } = yield* start
+      const agent = idOf(yield* ask("POST", "agents", { name: "a" }))
+      const job = idOf(yield* ask("POST", `agents/${agent}/execute`, { task: "x" }))
+      const cancel = Effect.map(ask("POST", `jobs/${job}/cancel`), ({ json }) => json["status"])
+      const cancelled = yield* Effect.all(
+        Array.from({ length: 16 }, () => cancel),
+        { concurrency: "unbounded" },
+      )
+      assert.deepStrictEqual(new Set(cancelled), new Set(["cancelled"]))
+      const body = { jsonrpc: "2.0", id: 1, method: "CancelTask", params: { id: job } }
+      const { json } = yield* call(gateway, "POST", `/a2a/${agent}?A2A-Version=1.0`, { token, body })
+      assert.nestedPropertyVal(json, "result.status.state", "TASK_STATE_CANCELED")
+      assert.deepStrictEqual(yield* actions(job), ["job.cancel"])
+    }),
+  )
+
   it.live("has the changes of callers who disconnect", () =>
     Effect.gen(function* () {
       const { actions, ask, gateway, token } = yield* start

@@ -19,6 +19,7 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 import { eventStreamResponse, OPENING, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
+import { makeCancelJob } from "./cancelJob.ts"
 import { makeJobUser } from "./jobUser.ts"
 import { makeWaitingPlace } from "./waitingPlace.ts"
 import { makeWhileAllowed } from "./whileAllowed.ts"
@@ -56,6 +57,7 @@ export const JobsHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const jobs = yield* Jobs
     const audit = yield* Audit
+    const cancel = yield* makeCancelJob
 
     const userOf = makeJobUser(jobs)
 
@@ -107,8 +109,7 @@ export const JobsHandlers = layerHandlers(
           Effect.map(jobs.receipts(tenant, params.id), (items) => ({ items })),
         ),
       cancel: Effect.fnUntraced(function* ({ params }) {
-        const user = yield* userOf(params.id)
-        return yield* audit.noted(user, "job.cancel", jobs.cancel(user.tenant, params.id), ({ id }) => id)
+        return yield* cancel(yield* userOf(params.id), params.id)
       }),
       input: Effect.fnUntraced(function* ({ params, payload }) {
         const user = yield* userOf(params.id)

@@ -13,12 +13,15 @@ const decode = decodeRows("audit_entries", Schema.Struct({ ...AuditEntry.fields,
 export class Audit extends Context.Service<
   Audit,
   {
-    /** Makes a change and adds its entry: both or, if either fails or is interrupted, neither. `target` names what changed. */
+    /**
+     * Makes a change and adds its entry: both or, if either fails or is interrupted, neither. `target` names what changed;
+     * `undefined` if nothing did, which adds no entry.
+     */
     readonly noted: <A, E, R>(
       by: Identity,
       action: AuditAction,
       change: Effect.Effect<A, E, R>,
-      target: (changed: A) => string,
+      target: (changed: A) => string | undefined,
     ) => Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R>
     /** Entries of all tenants, newest first. */
     readonly list: (page?: PageRequest) => Effect.Effect<Page<AuditEntry>, CursorInvalid | StorageUnavailable>
@@ -43,7 +46,14 @@ export class Audit extends Context.Service<
       })
       return Audit.of({
         noted: (by, action, change, target) =>
-          unavailable(sql.withTransaction(Effect.tap(change, (changed) => add(by, action, target(changed))))),
+          unavailable(
+            sql.withTransaction(
+              Effect.tap(change, (changed) => {
+                const named = target(changed)
+                return named === undefined ? Effect.void : add(by, action, named)
+              }),
+            ),
+          ),
 
         list: (page) => unavailable(readPage(sql`TRUE`, page, decode)),
       })

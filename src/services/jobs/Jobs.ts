@@ -100,8 +100,11 @@ export class Jobs extends Context.Service<
       tenant: TenantId,
       id: string,
     ) => Effect.Effect<ReadonlyArray<JobReceipt>, JobNotFound | StorageUnavailable>
-    /** Ends the job and interrupts its worker in any process. An ended job stays unchanged. */
-    readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /** Ends the job and interrupts its worker in any process. An ended job stays unchanged: `wasOpen` is `false` then. */
+    readonly cancel: (
+      tenant: TenantId,
+      id: string,
+    ) => Effect.Effect<{ readonly job: Job; readonly wasOpen: boolean }, JobNotFound | StorageUnavailable>
     /**
      * Queues again a job that failed or ran out of time, with as much time as a new one. It continues after its
      * finished steps, with the agent as it was when the job was enqueued.
@@ -168,11 +171,12 @@ export class Jobs extends Context.Service<
 
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
           const job = yield* state(tenant, id)
-          if (yield* endCancelled(job.id)) {
+          const wasOpen = yield* endCancelled(job.id)
+          if (wasOpen) {
             yield* announceCancelled(job)
             yield* note(tenant)
           }
-          return yield* read(tenant, id)
+          return { job: yield* read(tenant, id), wasOpen }
         }, unavailable),
 
         resume: Effect.fn("Jobs.resume")(function* (tenant, id) {

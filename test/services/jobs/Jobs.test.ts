@@ -341,11 +341,12 @@ describeDatabases("jobs", (database) => {
       const jobs = yield* Jobs
       const { job, tenant } = yield* enqueueOne()
       yield* TestClock.adjust("1 second")
-      const cancelled = yield* jobs.cancel(tenant, job.id)
+      const { job: cancelled, wasOpen } = yield* jobs.cancel(tenant, job.id)
+      assert.isTrue(wasOpen)
       assert.strictEqual(cancelled.status, "cancelled")
       assert.isDefined(cancelled.finished_at)
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* jobs.cancel(tenant, job.id), cancelled)
+      assert.deepStrictEqual(yield* jobs.cancel(tenant, job.id), { job: cancelled, wasOpen: false })
       assert.deepStrictEqual(yield* jobs.wait(tenant, job.id, "1 hour"), cancelled)
       assert.deepStrictEqual(yield* jobs.queueState, { queued: 0, running: 0, oldestQueuedMs: 0 })
     }),
@@ -526,7 +527,7 @@ describeDatabases("jobs", (database) => {
       const { agent, job: open, tenant } = yield* enqueueOne()
       const job = yield* jobs.enqueue(tenant, agent.id, { task: "x" }, key)
       yield* TestClock.adjust("10 days")
-      const cancelled = yield* jobs.cancel(tenant, job.id)
+      const { job: cancelled } = yield* jobs.cancel(tenant, job.id)
       assert.strictEqual(DateTime.toEpochMillis(cancelled.expires_at), 40 * 86_400_000)
       const step = { job_id: job.id, event: 1, name: "a", step: "{}", status: "failed", started_at: 0, finished_at: 0 }
       yield* sql`INSERT INTO job_steps ${sql.insert(step)}`

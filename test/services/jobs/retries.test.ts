@@ -152,7 +152,7 @@ describeDatabases("a job that fails", (database) => {
       const other = yield* jobs.enqueue(tenant, agent.id, { task: "succeed" })
       assert.strictEqual((yield* ended(tenant, other)).status, "completed")
       assert.deepInclude(yield* jobs.get(tenant, job.id), { status: "queued", attempt: 2 })
-      assert.strictEqual((yield* jobs.cancel(tenant, job.id)).status, "cancelled")
+      assert.strictEqual((yield* jobs.cancel(tenant, job.id)).job.status, "cancelled")
     }).pipe(
       Effect.provide(
         gateway(

@@ -42,9 +42,8 @@ const makeActor = Effect.gen(function* () {
     yield* TestClock.adjust("1 milli")
     if (operation.op === "look") return false
     if (operation.op === "cancel") {
-      const before = yield* read
-      const after = yield* jobs.cancel(tenant, job.id)
-      return !isEnded(before.status) && after.status === "cancelled"
+      const { job: cancelled, wasOpen } = yield* jobs.cancel(tenant, job.id)
+      return wasOpen && cancelled.status === "cancelled"
     }
     if (operation.op === "start") {
       const started = Option.getOrUndefined(yield* takeJob(job))

@@ -2,9 +2,9 @@
 import { Effect, Option, Schema, Stream } from "effect"
 import { isEnded, type Job } from "../../../domain/jobs/job.ts"
 import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
-import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
+import { makeCancelJob } from "../cancelJob.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
 import { makeWhileAllowed } from "../whileAllowed.ts"
 import { type AgentCaller, makeJobOf, type Method, type MethodResult, needsRun } from "./caller.ts"
@@ -62,7 +62,7 @@ const extendedCard: Method = () =>
 
 export const makeMethods = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const audit = yield* Audit
+  const cancel = yield* makeCancelJob
   const place = yield* makeWaitingPlace
   const send = yield* makeSend
   const { followed, settled } = yield* makeFollowing
@@ -92,14 +92,9 @@ export const makeMethods = Effect.gen(function* () {
 
   const cancelTask: Method = Effect.fnUntraced(function* (caller, params) {
     yield* needsRun(caller)
-    const { user } = caller
-    const cancelled = Effect.filterOrFail(
-      jobs.cancel(user.tenant, (yield* asked(caller, params)).id),
-      ({ status }) => status === "cancelled",
-      () => new RpcError({ reason: "TASK_NOT_CANCELABLE", message: "The task ended before; read it." }),
-    )
-    const job = yield* audit.noted(user, "job.cancel", cancelled, ({ id }) => id)
-    return { result: taskOf(job) }
+    const job = yield* cancel(caller.user, (yield* asked(caller, params)).id)
+    if (job.status === "cancelled") return { result: taskOf(job) }
+    return yield* new RpcError({ reason: "TASK_NOT_CANCELABLE", message: "The task ended before; read it." })
   })
 
   const subscribeToTask: Method = Effect.fnUntraced(function* (caller, params) {

@@ -60,7 +60,7 @@ describeDatabases("modes as durable jobs", (database) => {
       const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "What is 6 × 7?" })
       yield* asked.await
       assert.deepInclude(yield* jobs.get(tenant, id), { cost_micro_usd: 300 })
-      assert.strictEqual((yield* jobs.cancel(tenant, id)).status, "cancelled")
+      assert.strictEqual((yield* jobs.cancel(tenant, id)).job.status, "cancelled")
       const job = yield* Effect.repeat(jobs.get(tenant, id), {
         until: (job) => job.usage.calls === 2,
         schedule: Schedule.spaced("20 millis"),
