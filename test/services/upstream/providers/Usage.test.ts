@@ -175,15 +175,23 @@ describe("token counts", () => {
         usage: { prompt_tokens: 9, completion_tokens: total_tokens - 9, total_tokens },
       })
       const counted = [piece("1", 10), piece(", 2", 12), piece(".", 13, "stop")]
-      for (const [last, stream] of [
-        [13, counted],
-        [12, [...counted.slice(0, 2), { ...piece(".", 13, "stop"), usage: null }]],
+      const { usage } = piece("", 13)
+      for (const [sent, stream] of [
+        [[undefined, undefined, 13], counted],
+        [
+          [undefined, undefined, 12],
+          [...counted.slice(0, 2), { ...piece(".", 13, "stop"), usage: null }],
+        ],
+        [
+          [undefined, undefined, 13, undefined],
+          [...counted, { choices: [], usage }],
+        ],
       ] as const) {
         const { provider } = yield* canned("openai", () => events([sse(...stream, "[DONE]")]))
         const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
         assert.deepStrictEqual(
           chunks.map(({ usage }) => usage?.total_tokens),
-          [undefined, undefined, last],
+          sent,
         )
       }
       const { provider } = yield* canned("openai", () => events([sse(...counted)]))

@@ -1,5 +1,5 @@
 /** Streamed answers of OpenAI-compatible servers. */
-import { Option, Result, Schema } from "effect"
+import { Equal, Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { AnswerHead } from "../shared/AnswerHead.ts"
@@ -20,6 +20,8 @@ const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
 export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
   usage: Usage | undefined
+  /** The last counts that were passed on. */
+  private passed: Usage | undefined
   /** The chunks hold the thoughts, except those in content of several parts. */
   thoughts = 0
   private ended = false
@@ -60,12 +62,15 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
     const choices = Result.all((wire.choices ?? []).map((choice, position) => this.choice(choice, position)))
     return Result.map(choices, (choices) => {
       const ends = this.finish.settled && !wasSettled
+      // Google counts in every chunk, others once more after the end, and clients would add them all up.
+      const counted = ends ? this.usage : wasSettled || this.isCounted ? usage : null
+      const isRepeated = !this.isCounted && Equal.equals(counted, this.passed)
+      this.passed = counted ?? this.passed
       return {
         ...withoutError(wire),
         ...this.envelope(choices),
         created: secondsOr(this.created, wire.created),
-        // Google reports usage in every chunk, and clients would add it all up.
-        usage: ends ? (this.usage ?? null) : wasSettled || this.isCounted ? usage : null,
+        usage: isRepeated ? null : (counted ?? null),
       }
     })
   }
