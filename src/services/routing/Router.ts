@@ -13,7 +13,7 @@ import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { accountOf, makeCallAndRecord, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
+import { accountOf, makeCallAndRecord, mayCallAgain, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
 import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
 import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
@@ -180,10 +180,11 @@ const makeCallFitting = (clock: Clock.Clock) => {
             const refused = attempts.filter(isRefusal).map(nameOf)
             // If a prompt leaves little of the context, a refusal says nothing about other requests.
             if (attempts.some(({ outcome }) => REFUSED.has(outcome))) refusals.push(failed.error)
-            if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
-            return Effect.tap(ask(route, dialect), ({ target }) =>
+            if (refused.length === 0) return Effect.fail(failed)
+            const again = Effect.tap(ask(route, dialect), ({ target }) =>
               refused.includes(nameOf(target)) ? noteDialect(target, namedIn(refusals, known, dialect)) : Effect.void,
             )
+            return Effect.flatMap(mayCallAgain(spending, targets), (may) => (may ? again : Effect.fail(failed)))
           }),
         ask(route, known),
       )

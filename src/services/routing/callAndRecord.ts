@@ -130,7 +130,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
 export type CallAndRecord = Effect.Success<ReturnType<typeof makeCallAndRecord>>
 
 /** Whether another call may be made. First reserves the cost of the calls so far again, if the budgets have room. */
-const mayCallAgain = Effect.fnUntraced(function* (spending: Spending, targets: ReadonlyArray<Target>) {
+export const mayCallAgain = Effect.fnUntraced(function* (spending: Spending, targets: ReadonlyArray<Target>) {
   const { missing } = spending
   if (missing.cost + missing.tokens > 0 && (yield* (yield* ReserveMore)(missing))) spending.addReserved(missing)
   return spending.mayCall(targets)

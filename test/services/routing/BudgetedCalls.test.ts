@@ -130,6 +130,24 @@ for (const [name, how, most, estimates] of FAULTS) {
   )
 }
 
+it.effect("reserves what a failover took again before it asks without a refused member", () => {
+  const failed = new UpstreamError({
+    code: "invalid-request",
+    attempts: [
+      attempt({ provider: "provider1", model: "large" }, { outcome: "truncated" }),
+      attempt({ provider: "provider2", model: "small" }, { outcome: "invalid-request" }),
+    ],
+  })
+  const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], (_, index) =>
+    index === 0 ? failed : { text: "ok" },
+  )
+  const asked = { ...completion(), max_tokens: 10, response_format: { type: "json_object" as const } }
+  return Effect.gen(function* () {
+    yield* call({ budgeted: budgeted("again"), completion: asked })
+    assert.lengthOf(upstream.requests, 2)
+  }).pipe(Effect.provide(routing(upstream, settings())))
+})
+
 it.effect("charges a cancelled call as reserved, and enters it in the ledger as an estimate", () =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(call({ budgeted: budgeted("key") }))
