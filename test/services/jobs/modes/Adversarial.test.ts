@@ -397,7 +397,7 @@ describe("the judge", () => {
           ({ result: { calibrated, confidence } }) => ({ calibrated, confidence }),
         )
       assert.deepStrictEqual(yield* judged("sound"), { confidence: 0.7, calibrated: true })
-      assert.deepStrictEqual(yield* judged("flawed"), { confidence: 1 - 0.7, calibrated: true })
+      assert.deepStrictEqual(yield* judged("flawed"), { confidence: 0.3, calibrated: true })
       assert.deepStrictEqual(yield* judged("undecided"), { confidence: null, calibrated: false })
     }),
   )

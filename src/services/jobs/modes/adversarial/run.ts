@@ -209,11 +209,14 @@ const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => 
 
 const NO_CONFIDENCE = { confidence: null, calibrated: false } as const
 
+/** Rounds: 1 - 0.95 is 0.050000000000000044. */
+const withoutResidue = (fraction: number): number => Number(fraction.toPrecision(12))
+
 /** The probability that the answer is right, from the judge's confidence in its verdict. */
 const confidenceOf = (measured: Measurements, judge: string, { confidence: stated, verdict }: Judgement) => {
   if (verdict === "undecided") return NO_CONFIDENCE
   const { calibrated, confidence } = calibrate(measured, judge, stated)
-  return { confidence: verdict === "sound" ? confidence : 1 - confidence, calibrated }
+  return { confidence: withoutResidue(verdict === "sound" ? confidence : 1 - confidence), calibrated }
 }
 
 /** The verdict is `inconclusive` if the judge approves the answer while material objections are open. */
