@@ -184,6 +184,9 @@ describeDatabases("a secret of a tool", (database) => {
         assert.isTrue(refused.status >= 400 && refused.status < 500, `${origin} ${name} ${refused.text}`)
         assert.notInclude(refused.text, VALUE)
       }
+      const broken = problemIn(yield* put(gateway, token, "https://example.com", "line\r\nbreak-here"))
+      const message = "Expected a bearer token: letters, digits and ._~+/-, then ="
+      assert.deepStrictEqual(broken.errors, [{ path: "payload.value", message }])
       for (let i = 0; i < 100; i++) {
         assert.strictEqual((yield* put(gateway, token, "https://example.com", VALUE, `s${i}`)).status, 200)
       }

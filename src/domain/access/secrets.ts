@@ -36,7 +36,7 @@ const hasOne = ({ origin, provider }: Destination): boolean => (origin === undef
 
 /** A new value of a secret. The alphabet is that of bearer tokens (RFC 6750 §2.1). */
 export const PutSecret = Schema.Struct({
-  value: Schema.Redacted(
+  value: Schema.RedactedFromValue(
     Schema.String.annotate({ description: "Sent as `Authorization: Bearer …`. No answer shows it." }).check(
       Schema.isBetweenLength(8, MAX_VALUE),
       Schema.isPattern(/^[A-Za-z0-9._~+/-]+=*$/, { expected: "a bearer token: letters, digits and ._~+/-, then =" }),
