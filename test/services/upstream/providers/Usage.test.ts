@@ -176,7 +176,7 @@ describe("token counts", () => {
       })
       const counted = [piece("1", 10), piece(", 2", 12), piece(".", 13, "stop")]
       const { usage } = piece("", 13)
-      for (const [sent, stream] of [
+      const streams: ReadonlyArray<readonly [ReadonlyArray<number | undefined>, ReadonlyArray<object>]> = [
         [[undefined, undefined, 13], counted],
         [
           [undefined, undefined, 12],
@@ -186,7 +186,8 @@ describe("token counts", () => {
           [undefined, undefined, 13, undefined],
           [...counted, { choices: [], usage }],
         ],
-      ] as const) {
+      ]
+      for (const [sent, stream] of streams) {
         const { provider } = yield* canned("openai", () => events([sse(...stream, "[DONE]")]))
         const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
         assert.deepStrictEqual(
