@@ -697,6 +697,12 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await other.getByText("✕ Evidence of another key than the pinned one").waitFor()
         await askAt(plain)
         await page.getByText("This proxy shows no evidence").waitFor()
+        await page.clock.install()
+        await page.route("**/v1/evidence", () => {})
+        await askAt(plain)
+        await page.getByRole("button", { name: "Ask for evidence", disabled: true }).waitFor()
+        await page.clock.fastForward(31_000)
+        await page.getByText("The proxy does not answer.").waitFor()
       })
     }),
   )

@@ -1,7 +1,7 @@
 /** Runs one user action at a time and keeps its failure. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { explain, type Failure } from "./failure.ts"
-import { inTime } from "./inTime.ts"
+import { inTime } from "../shared/inTime.ts"
 
 export interface Action {
   readonly busy: boolean

@@ -1,7 +1,7 @@
 /** Reads from the gateway; the last value stays until a newer one arrives. */
 import { useEffect, useState } from "preact/hooks"
 import { explain, type Failure, renewed } from "./failure.ts"
-import { inTime } from "./inTime.ts"
+import { inTime } from "../shared/inTime.ts"
 import { keepFresh } from "./keepFresh.ts"
 
 export interface Loaded<A> {

@@ -4,6 +4,7 @@ import { Tampered } from "../../client/errors.ts"
 import { bytes, literal, string } from "../../client/verification/decode.ts"
 import { encodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { EVIDENCE_FORMATS, EVIDENCE_NONCE_BYTES, type EvidenceFormat } from "../../domain/protocol/evidence.ts"
+import { inTime } from "../shared/inTime.ts"
 import { baseUrl } from "../shared/render.tsx"
 import { objectIn } from "./objectIn.ts"
 
@@ -33,16 +34,21 @@ const read = async (text: string, nonce: Uint8Array<ArrayBuffer>): Promise<CodeS
   }
 }
 
-export const askForCode = async (): Promise<CodeShown> => {
+const ask = async (signal: AbortSignal): Promise<CodeShown> => {
   const nonce = crypto.getRandomValues(new Uint8Array(EVIDENCE_NONCE_BYTES))
   const body = JSON.stringify({ nonce: encodeBase64Url(nonce) })
   const headers = { "content-type": "application/json" }
+  const response = await fetch(`${baseUrl()}/v1/evidence`, { method: "POST", headers, body, signal })
+  if (response.status === NOT_FOUND) return { kind: "none" }
+  if (!response.ok) {
+    return { kind: "failed", why: `The proxy answered with status ${response.status}. Try again later.` }
+  }
+  return read(await response.text(), nonce)
+}
+
+export const askForCode = async (): Promise<CodeShown> => {
   try {
-    const response = await fetch(`${baseUrl()}/v1/evidence`, { method: "POST", headers, body })
-    if (response.status === NOT_FOUND) return { kind: "none" }
-    if (!response.ok)
-      return { kind: "failed", why: `The proxy answered with status ${response.status}. Try again later.` }
-    return await read(await response.text(), nonce)
+    return await inTime(ask)
   } catch (error) {
     const why = error instanceof Tampered ? error.message : "The proxy does not answer."
     return { kind: "failed", why }

@@ -2,7 +2,7 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks"
 import { isEnded, TRANSITIONS } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
-import { inTime } from "../inTime.ts"
+import { inTime } from "../../shared/inTime.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { applyUpdate, type JobUpdate, type ShownJob } from "./jobState.ts"
 

@@ -4,7 +4,7 @@ import { moment } from "../../shared/format.ts"
 import { storeOf } from "../../shared/store.ts"
 import { tokenIn } from "../../shared/tokenIn.ts"
 import { explain, type Failure, isSignedOut } from "../failure.ts"
-import { inTime } from "../inTime.ts"
+import { inTime } from "../../shared/inTime.ts"
 import { type Owner, ownerOf } from "./token.ts"
 
 export interface SignedIn {
