@@ -1,4 +1,4 @@
-/** Compares the attested configuration with a policy: genuine code with another base URL sends prompts anywhere. */
+/** Compares the attested configuration with a policy, because genuine code with another base URL could send prompts anywhere. */
 import { parseIJson } from "../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { withoutSlashes } from "../domain/url.ts"

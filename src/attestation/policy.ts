@@ -78,8 +78,8 @@ export interface AcceptedSpace {
   /** Oldest image of Confidential Space (`swversion`, year, month and counter, such as `250301`); any if absent. */
   readonly minimum_swversion?: string
   /**
-   * Accepted TCB statuses of the machine (`gcp_attester_tcb_status`); any if absent. `Revoked` never is. Google takes the
-   * status when it rolls firmware out, so it may be older than Intel's.
+   * Accepted TCB statuses of the machine (`gcp_attester_tcb_status`); any if absent. `Revoked` is never
+   * accepted. Google's status dates from its firmware roll-out, so Intel's may be newer.
    */
   readonly tcb_statuses?: ReadonlyArray<string>
 }

@@ -9,7 +9,7 @@ export const start = async (): Promise<void> => {
   process.on("SIGINT", stop)
   process.on("SIGTERM", stop)
   const { runCommandLine } = await import("./commandLine.ts")
-  // Loading takes no turn of the event loop. A signal that arrived meanwhile is delivered in this turn.
+  // No signal is delivered while modules load. This turn of the event loop delivers one that arrived meanwhile.
   await setImmediate()
   process.off("SIGINT", stop)
   process.off("SIGTERM", stop)

@@ -163,7 +163,10 @@ const CONFLICT = 409
 const afterOpening = ({ status }: Problem, { provider }: ReceiptClaims): boolean =>
   provider !== null && (status >= 500 || status === TIMEOUT)
 
-/** An unsealed 4xx means that the request was not served, except 409 (`replayed`): it was served before. */
+/**
+ * Whether a request that was refused outside the seal may have been served: after 409 (`replayed`), and after 5xx unless
+ * the code excludes it.
+ */
 const beforeOpening = ({ code, status }: Problem): boolean =>
   !NOT_SERVED.has(code) && (status >= 500 || status === CONFLICT)
 

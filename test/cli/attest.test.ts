@@ -198,7 +198,7 @@ describe("sealgate attest", () => {
     }),
   )
 
-  it.live("says which code signed, without a policy, if each exception is named", () =>
+  it.live("verify --evidence names the code without a policy, if --accept names each exception", () =>
     Effect.gen(function* () {
       vi.useFakeTimers({ toFake: ["Date"], now: NOW * 1000 })
       yield* Effect.addFinalizer(() => Effect.sync(() => vi.useRealTimers()))

@@ -125,8 +125,8 @@ export class JobsClient extends ApiPart {
   }
 
   /**
-   * Answers the question of a job that is `input_required`. `step`, from the question, makes sure that it is the answered
-   * one. Rejects with `input-invalid` if the answer does not fit its schema.
+   * Answers the question of a job that is `input_required`. `step`, taken from the question, ensures that the answer goes to
+   * that question. Rejects with `input-invalid` if the answer does not fit its schema.
    */
   async input(
     id: string,

@@ -1,4 +1,4 @@
-/** Checks in every case that a client sends only what the previous answer allows. Its output would not show a fault. */
+/** Checks in every case that a client sends only what the previous answer allows: the output alone would not show a fault. */
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"

@@ -156,9 +156,9 @@ const ownGatewaySettings = {
   ),
 }
 
-// A longer limit than the proxy's: agents' tasks use reasoning models, and nobody waits for their first token.
 export const gatewaySettings = {
   ...serverSettings({ port: 3000, maxRequestBytes: "1MiB" }),
+  // Longer than the proxy's, because jobs use reasoning models, and no person waits for their first token.
   ...upstreamSettings({ firstTokenTimeout: "120s", traceHeaders: "on" }),
   ...ownGatewaySettings,
 }

@@ -37,7 +37,7 @@ export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLa
         signals.layerPostgresSignals(config).pipe(
           Layer.merge(migrated),
           Layer.provide(reachable.layerPostgresReachable(config)),
-          // One connection listens.
+          // One connection is kept for LISTEN.
           Layer.provideMerge(
             client.layerPostgresClient({
               ...config,

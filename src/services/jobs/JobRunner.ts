@@ -67,12 +67,16 @@ const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof ma
   const queue = yield* JobQueue
   const settings = yield* JobSettings
   const attempt = yield* makeAttempt
-  /** Whether due jobs may wait for a worker: the last claim filled all free workers, or a tenant has all that it may have. */
+  /**
+   * Whether due jobs may wait for a worker: the last claim filled all free workers, or a tenant has as many jobs here as
+   * `workersPerTenant` allows.
+   */
   let mayHaveMore = false
 
   return Effect.gen(function* () {
     yield* drain.inFlight("job")
     const free = settings.workers - running.count()
+    // A worker that becomes free during the claim must cause another one.
     mayHaveMore = true
     if (free === 0 || (yield* drain.draining)) return
     const perTenant = running.perTenant()
@@ -84,11 +88,11 @@ const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof ma
     // A stop signal that came during the claim found no running job, so the claimed ones are checked.
     if (running.stopSignals() !== stopSignals) yield* Effect.forkIn(running.check(jobs), workers)
     for (const job of jobs) {
-      const leave = Effect.suspend(() => {
+      const freeWorker = Effect.suspend(() => {
         running.remove(job)
         return mayHaveMore ? queue.wake : Effect.void
       })
-      yield* Effect.scoped(Effect.andThen(drain.inFlight("job"), Effect.ensuring(attempt(job), leave))).pipe(
+      yield* Effect.scoped(Effect.andThen(drain.inFlight("job"), Effect.ensuring(attempt(job), freeWorker))).pipe(
         Effect.forkIn(workers, { startImmediately: true }),
       )
     }

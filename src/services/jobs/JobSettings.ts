@@ -12,7 +12,7 @@ export interface JobSettings {
   readonly retryFor: Duration.Duration
   /** Upper limit of the delay before the second attempt. Later delays grow with the time that the job has been failing. */
   readonly retryBase: Duration.Duration
-  /** Upper limit of all delays, even if an upstream asks for more. */
+  /** Longest delay after a failure, even if an upstream asks for more. */
   readonly retryCap: Duration.Duration
   /** Crashes in a row, without a finished step in between, after which a job fails. A crash is the death of its worker. */
   readonly maxCrashes: number

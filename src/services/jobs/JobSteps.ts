@@ -15,10 +15,10 @@ import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 
 /**
- * Why a program leaves its worker before its end. `gone`: the job is no longer this worker's. `parked`: no step may begin
+ * Why a worker stops a program before its end. `gone`: the job is no longer this worker's. `parked`: no step may begin
  * any more, and none is running. `until`: the same, and the program continues at that time. A question: a person must answer.
  */
-export type Left = "gone" | "parked" | { readonly until: number } | AskedQuestion
+export type StopReason = "gone" | "parked" | { readonly until: number } | AskedQuestion
 
 export interface StepsOptions {
   readonly lease: Lease
@@ -27,7 +27,7 @@ export interface StepsOptions {
   /** Stores a step; `false` when the job is no longer this worker's. */
   readonly record: (step: FinishedStep) => Effect.Effect<boolean, StorageUnavailable>
   /** Interrupts the program and says why. Fails if a step could not be stored. */
-  readonly leave: (why: Exit.Exit<Left, StorageUnavailable>) => void
+  readonly stop: (why: Exit.Exit<StopReason, StorageUnavailable>) => void
   readonly clock: Clock.Clock
 }
 
@@ -35,8 +35,8 @@ export const makeSteps = ({
   clock,
   draining,
   lease,
-  leave,
   record,
+  stop,
 }: StepsOptions): Pick<JobContext, "step" | "waitUntil"> => {
   const { mode, options } = lease.job
   const used = new Set<string>()
@@ -45,14 +45,14 @@ export const makeSteps = ({
   /** The earliest time that the program waits for. */
   let until = Infinity
 
-  const leaveWhenParked = () => {
-    if (running === 0 && parked > 0) leave(Exit.succeed(until === Infinity ? "parked" : { until }))
+  const stopWhenParked = () => {
+    if (running === 0 && parked > 0) stop(Exit.succeed(until === Infinity ? "parked" : { until }))
   }
 
   /** Suspends a step. Once no step runs, the job leaves this worker; a later attempt resumes it with this step. */
   const park = Effect.suspend(() => {
     parked++
-    leaveWhenParked()
+    stopWhenParked()
     return Effect.never
   })
 
@@ -73,13 +73,13 @@ export const makeSteps = ({
             yield* stepFinished(mode, kept.outcome === null ? "failed" : "completed", finishedAt - startedAt)
             return yield* Exit.map(exit, ({ value }) => value)
           }
-          leave(Exit.isSuccess(recorded) ? Exit.succeed("gone") : Exit.failCause(recorded.cause))
+          stop(Exit.isSuccess(recorded) ? Exit.succeed("gone") : Exit.failCause(recorded.cause))
           return yield* restore(Effect.never)
         },
         Effect.ensuring(
           Effect.sync(() => {
             running--
-            leaveWhenParked()
+            stopWhenParked()
           }),
         ),
       ),

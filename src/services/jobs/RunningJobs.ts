@@ -6,7 +6,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { momentOf } from "../moments.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { JobSignals } from "./JobSignals.ts"
-import type { Left } from "./JobSteps.ts"
+import type { StopReason } from "./JobSteps.ts"
 import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 
@@ -14,9 +14,9 @@ export class RunningJob {
   readonly lease: Lease
   /** Moment (see `moments.ts`) at which the lease was last known to be held. */
   heldAt: number
-  private readonly stop = Deferred.makeUnsafe<Left, StorageUnavailable>()
+  private readonly reason = Deferred.makeUnsafe<StopReason, StorageUnavailable>()
   /** Waits until the program must stop. Fails if the lease could not be checked or a step could not be stored. */
-  readonly left = Deferred.await(this.stop)
+  readonly stopped = Deferred.await(this.reason)
 
   constructor(lease: Lease, heldAt: number) {
     this.lease = lease
@@ -24,8 +24,8 @@ export class RunningJob {
   }
 
   /** Stops the program. The first reason counts. */
-  readonly leave = (why: Exit.Exit<Left, StorageUnavailable>): void => {
-    Deferred.doneUnsafe(this.stop, why)
+  readonly stop = (why: Exit.Exit<StopReason, StorageUnavailable>): void => {
+    Deferred.doneUnsafe(this.reason, why)
   }
 }
 
@@ -45,10 +45,10 @@ export const makeRunningJobs = Effect.gen(function* () {
     for (const job of checked) {
       if (Result.isSuccess(renewed)) {
         if (renewed.success.has(job.lease.job.id)) job.heldAt = now
-        else job.leave(GONE)
+        else job.stop(GONE)
       } else if (now - job.heldAt >= Duration.toMillis(settings.lease)) {
         // The database has been away for a whole lease: another worker may hold the job by now.
-        job.leave(Exit.fail(renewed.failure))
+        job.stop(Exit.fail(renewed.failure))
       }
     }
     return Result.isSuccess(renewed)
@@ -76,7 +76,7 @@ export const makeRunningJobs = Effect.gen(function* () {
     add: (lease: Lease): RunningJob => {
       const job = new RunningJob(lease, momentOf(clock))
       // Stops an earlier attempt of this process, whose lease was lost and claimed again before it noticed.
-      jobs.get(lease.job.id)?.leave(GONE)
+      jobs.get(lease.job.id)?.stop(GONE)
       jobs.set(lease.job.id, job)
       return job
     },
@@ -91,6 +91,6 @@ export const countTenant = (counts: Map<TenantId, number>, { job: { tenant } }: 
   counts.set(tenant, (counts.get(tenant) ?? 0) + 1)
 }
 
-const GONE: Exit.Exit<Left> = Exit.succeed("gone")
+const GONE: Exit.Exit<StopReason> = Exit.succeed("gone")
 
 const STOPPED = "stopped:"

@@ -15,7 +15,7 @@ import { INTERNAL, logDefect, logFailure, logSuccess, logWorkerFault, timedOut }
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
-import { type Left, makeSteps, waitsForBudget } from "./JobSteps.ts"
+import { type StopReason, makeSteps, waitsForBudget } from "./JobSteps.ts"
 import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
@@ -32,7 +32,7 @@ const budgetWait = Effect.fnUntraced(function* ({ renewsAt }: JobFailure) {
   return Duration.millis(Math.max(0, renewsAt - (yield* Clock.currentTimeMillis)))
 })
 
-type AttemptEnd = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
+type AttemptEnd = StopReason | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
 /** Returns a function that makes an attempt at a job. If it is interrupted, the job goes back to the queue. */
 export const makeAttempt = Effect.gen(function* () {
@@ -52,15 +52,15 @@ export const makeAttempt = Effect.gen(function* () {
   const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => Effect.retry(write, whileLeased)
 
   /** Runs the program until it ends, runs out of time, or has to stop, and waits for its finalizers. */
-  const run = Effect.fnUntraced(function* ({ leave, left, lease }: RunningJob) {
+  const run = Effect.fnUntraced(function* ({ lease, stop, stopped }: RunningJob) {
     const { job } = lease
     const remaining = job.agent.limits.timeout_seconds * 1000 - job.ran_ms
     if (remaining <= 0) return "timed-out"
     const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
-    const steps = makeSteps({ lease, draining: drain.draining, leave, record, clock })
+    const steps = makeSteps({ lease, draining: drain.draining, record, stop, clock })
     const ask = (question: AskedQuestion) =>
       Effect.andThen(
-        Effect.sync(() => leave(Exit.succeed(question))),
+        Effect.sync(() => stop(Exit.succeed(question))),
         Effect.never,
       )
     const task = job.thread === null ? job.task : yield* persistently(unavailable(withHistory(job.thread, job)))
@@ -69,7 +69,7 @@ export const makeAttempt = Effect.gen(function* () {
       Effect.exit,
     )
     const timeout = Effect.as(Effect.sleep(Duration.millis(remaining)), "timed-out" as const)
-    return yield* Effect.raceAllFirst<Effect.Effect<AttemptEnd, StorageUnavailable>>([left, timeout, ran])
+    return yield* Effect.raceAllFirst<Effect.Effect<AttemptEnd, StorageUnavailable>>([stopped, timeout, ran])
   })
 
   const settle = Effect.fnUntraced(function* (lease: Lease, outcome: AttemptEnd) {

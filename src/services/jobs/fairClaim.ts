@@ -1,4 +1,4 @@
-/** SQL that chooses the jobs to begin next. Tenants take turns. */
+/** SQL with which `JobQueue.claim` chooses the jobs to begin. Tenants take turns. */
 import type { SqlClient, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { givenRows } from "../storedRows.ts"

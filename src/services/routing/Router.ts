@@ -21,7 +21,7 @@ import { Budgets } from "../budgets/Budgets.ts"
 import type { Amount } from "../budgets/limits.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
 import { type Dialect, Dialects, LEARNED_FOR, limitMember, namedIn } from "./Dialects.ts"
-import { openMembers, otherModels } from "./openMembers.ts"
+import { unboundedMembers, otherModels } from "./unboundedMembers.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
@@ -68,7 +68,7 @@ export class Router extends Context.Service<
             const { api, model } = request
             const errors = [
               ...(call.keyPolicy === undefined ? [] : otherModels(request)),
-              ...(isBudgeted(call.budgeted) ? openMembers(request) : []),
+              ...(isBudgeted(call.budgeted) ? unboundedMembers(request) : []),
             ]
             if (errors.length > 0) return Effect.fail(new RequestUnbounded({ errors }))
             return route(

@@ -84,8 +84,8 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
     const claim = claimKey(enc)
     const source = yield* Source
-    const findSession = sessions.find(envelope.session_id, claim, source)
-    const session = yield* findSession
+    const checkSession = sessions.find(envelope.session_id, claim, source)
+    const session = yield* checkSession
     if (!(yield* requestIds.hasRoom(source))) return yield* new ClaimsFull()
     if (yield* drain.draining) return yield* new ShuttingDown()
 
@@ -104,7 +104,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       })
     } catch {
       // If the session has ended, `SessionGone` is reported, so that the client begins a new one.
-      yield* findSession
+      yield* checkSession
       return yield* new Unopenable()
     }
     held.opened = opened

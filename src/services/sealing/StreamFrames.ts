@@ -96,7 +96,9 @@ export class StreamFrames {
   /** Decides this tick's frame: a payload, or the final one. Depends on what has arrived, never on the transport. */
   tick(): void {
     if (this.finalTickCame) return
-    if (this.outcome !== undefined && this.backlog.isEmpty && this.seq + this.due.length > 0) {
+    // A stream has at least one data frame.
+    const hasDataFrame = this.seq + this.due.length > 0
+    if (this.outcome !== undefined && this.backlog.isEmpty && hasDataFrame) {
       this.finalTickCame = true
       return
     }
@@ -115,6 +117,7 @@ export class StreamFrames {
   stop(): void {
     if (this.isPaced) this.tick()
     this.finalTickCame = true
+    // Data that a paced stream still holds is left out. Without pace, it is sent before the final frame.
     this.outcome = this.isPaced && !this.backlog.isEmpty ? ABORTED : (this.outcome ?? ABORTED)
   }
 

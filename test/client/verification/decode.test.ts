@@ -24,7 +24,7 @@ describe("a decoded problem", () => {
     })
   })
 
-  it("has only those mistakes that are text", () => {
+  it("drops errors whose path or message is not text", () => {
     const errors = [{ path: { toString: 1 }, message: "b" }, { path: "a", message: { toString: 1 } }, { path: "a" }, 1]
     const known = { path: "a", message: "b" }
     assert.deepStrictEqual(problemFrom({ errors: [...errors, known] }, 400).errors, [known])

@@ -84,7 +84,7 @@ describe("replacing the value of a member", () => {
     assert.strictEqual(renamed('{"a":{"c":1}}'), '{"a":{"c":1}}')
   })
 
-  it("works for an object made with RawObject", () => {
+  it("works for an object from RawObject.of", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
         const raw = RawObject.of(members)

@@ -361,7 +361,7 @@ describe("a connection that is refused", () => {
     return answers
   })
 
-  it.live("is closed with the answer after the hundredth refusal, which says so", () =>
+  it.live("is closed after its hundredth refusal, which has `connection: close`", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({}, refused)
       const client = yield* connectFrom(port, "127.0.0.2")

@@ -270,7 +270,7 @@ describe("Tokens", () => {
     )
   }
 
-  it.effect("refuses a missing token without naming an error", () =>
+  it.effect("refuses a missing token without `error` in WWW-Authenticate", () =>
     Effect.gen(function* () {
       const { verify } = yield* setUp()
       const { _tag, headers } = yield* Effect.flip(verify(""))

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
 import type { FinishedStep } from "../../../src/services/jobs/stepWrites.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
-import { type Left, makeSteps, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
+import { type StopReason, makeSteps, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
 import { sqlite } from "../../support/databases.ts"
 import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 
@@ -12,10 +12,10 @@ import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const { job } = yield* enqueueOne()
   const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
-  const left = yield* Deferred.make<Left, StorageUnavailable>()
-  const leave = (why: Exit.Exit<Left, StorageUnavailable>) => void Deferred.doneUnsafe(left, why)
+  const stopped = yield* Deferred.make<StopReason, StorageUnavailable>()
+  const stop = (why: Exit.Exit<StopReason, StorageUnavailable>) => void Deferred.doneUnsafe(stopped, why)
   const clock = yield* Clock.Clock
-  return { left, ...makeSteps({ lease, draining: Effect.succeed(false), leave, record, clock }) }
+  return { stopped, ...makeSteps({ lease, draining: Effect.succeed(false), stop, record, clock }) }
 })
 
 const say = (step: JobContext["step"], name = "a") =>
@@ -26,14 +26,14 @@ describe("a step", () => {
     it.effect(name, () => Effect.provide(body, services(sqlite.layer)))
 
   it.effect.each([
-    ["because the job is another worker's", Effect.succeed(false), Exit.succeed<Left>("gone")],
+    ["because the job is another worker's", Effect.succeed(false), Exit.succeed<StopReason>("gone")],
     ["because the database is away", Effect.fail(new StorageUnavailable()), Exit.fail(new StorageUnavailable())],
-  ] as const)("that is not on disk leads nowhere: %s", ([, recorded, told]) =>
+  ] as const)("that is not on disk leads nowhere: %s", ([, recorded, expected]) =>
     Effect.gen(function* () {
-      const { left, step } = yield* stepsOf(() => recorded)
+      const { stopped, step } = yield* stepsOf(() => recorded)
       let wentOn = false
       const fiber = yield* Effect.forkChild(Effect.map(say(step), () => (wentOn = true)))
-      assert.deepStrictEqual(yield* Effect.exit(Deferred.await(left)), told)
+      assert.deepStrictEqual(yield* Effect.exit(Deferred.await(stopped)), expected)
       yield* TestClock.adjust("1 hour")
       assert.isUndefined(fiber.pollUnsafe())
       yield* Fiber.interrupt(fiber)
@@ -45,7 +45,7 @@ describe("a step", () => {
     "is stored before anything builds on it, with its times, and a failed one without a value",
     Effect.gen(function* () {
       const stored: Array<FinishedStep> = []
-      const { left, step } = yield* stepsOf((step) =>
+      const { stopped, step } = yield* stepsOf((step) =>
         Effect.sync(() => {
           stored.push(step)
           return true
@@ -64,7 +64,7 @@ describe("a step", () => {
         { step: { kind: "slow" }, outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
         { step: { kind: "failed" }, outcome: null, call, problem: broken.problem, startedAt: 3000, finishedAt: 3000 },
       ])
-      assert.isFalse(yield* Deferred.isDone(left))
+      assert.isFalse(yield* Deferred.isDone(stopped))
     }),
   )
 

@@ -467,9 +467,9 @@ describeDatabases("jobs", (database) => {
     }),
   )
 
-  it.live.runIf(database.kind === "postgres")(
-    "are refused while a request with their idempotency key runs, in this or another process",
-    () =>
+  // SQLite runs one transaction at a time, so a repeat waits for the first request.
+  if (database.kind === "postgres") {
+    it.live("are refused while a request with their idempotency key runs, in this or another process", () =>
       Effect.gen(function* () {
         const layer = yield* database.create
         const one = yield* start(services(layer, still))
@@ -501,7 +501,8 @@ describeDatabases("jobs", (database) => {
         const { id } = yield* Fiber.join(first)
         assert.strictEqual((yield* use(one.context, request)).id, id)
       }),
-  )
+    )
+  }
 
   test(
     "leave no trace when their key cannot be written",

@@ -130,7 +130,7 @@ for (const [name, how, most, estimates] of FAULTS) {
   )
 }
 
-it.effect("reserves what a failover took again before it asks without a refused member", () => {
+it.effect("reserves again what a failover used, before it retries without a refused member", () => {
   const failed = new UpstreamError({
     code: "invalid-request",
     attempts: [

@@ -76,6 +76,7 @@ export type AdversarialResult = typeof AdversarialResult.Type
 export const adversarial = {
   label: "Adversarial",
   hint: "A critic attacks the answer, it is revised or defended, a judge decides.",
+  mayAct: false,
   option: { name: "rounds", label: "Rounds of debate, at most", unit: "round", minimum: 1, maximum: 3 },
   depth: { low: 1, medium: 2, high: 3 },
   verdicts: {

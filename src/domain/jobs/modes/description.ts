@@ -26,6 +26,8 @@ export interface ModeDescription<Verdict extends string> {
   readonly label: string
   /** One sentence on how the mode works. */
   readonly hint: string
+  /** Whether its models may use tools with effects and ask people: each of several samples would repeat the effects. */
+  readonly mayAct: boolean
   readonly option: ModeOption
   /** The option's value for each effort. */
   readonly depth: Readonly<Record<Effort, number>>

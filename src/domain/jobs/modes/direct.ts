@@ -27,6 +27,7 @@ export type DirectResult = typeof DirectResult.Type
 export const direct = {
   label: "Direct",
   hint: "One model answers, and may call the agent's tools before.",
+  mayAct: true,
   option: { name: "turns", label: "Turns of the model, at most", unit: "turn", minimum: 1, maximum: 50 },
   depth: { low: 5, medium: 15, high: 50 },
   verdicts: {

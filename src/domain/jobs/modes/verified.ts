@@ -74,6 +74,7 @@ export type VerifiedResult = typeof VerifiedResult.Type
 export const verified = {
   label: "Verified",
   hint: "Several models answer until it is clear enough; where they differ, questions decide.",
+  mayAct: false,
   option: { name: "samples", label: "Independent samples, at most", unit: "sample", minimum: 1, maximum: 5 },
   depth: { low: 2, medium: 3, high: 5 },
   verdicts: {

@@ -153,7 +153,7 @@ describe("token counts", () => {
     }),
   )
 
-  it.effect("include the thoughts that Google's compatible interface counts in the total alone", () =>
+  it.effect("include thinking tokens that Google's compatible API counts only in total_tokens", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 }
       for (const details of [

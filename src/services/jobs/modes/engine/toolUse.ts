@@ -4,6 +4,7 @@ import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { type HttpTool, ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
 import { modelSchemaOf } from "../../../../domain/jobs/modelSchema.ts"
+import { modeOf } from "../../../../domain/jobs/modes.ts"
 import { ASK_PERSON } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { StorageUnavailable } from "../../../../domain/operations/storage.ts"
@@ -52,8 +53,8 @@ interface Services {
 
 export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): Toolbox => {
   const { mcp_servers = [], tools: http = [] } = context.agent
-  // Each of several samples would repeat the effects of a tool. An own mode decides for itself.
-  const mayAct = context.mode !== "adversarial" && context.mode !== "verified"
+  // An own mode decides for itself.
+  const mayAct = modeOf(context.mode)?.mayAct ?? true
   const ask_person = mayAct ? context.agent.ask_person : undefined
   const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => mayAct || read_only === true
   const ofAgent = http.filter((tool) => mayOffer(tool) && (ask_person === undefined || tool.name !== ASK_PERSON))

@@ -10,7 +10,7 @@ const MAX_ISSUES = 64
 const MAX_PATH = 128
 
 /** The members whose cost cannot be bounded beforehand, so that no budget can be kept. */
-export const openMembers = ({ api, body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
+export const unboundedMembers = ({ api, body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
   const value = parseJson(body.text)
   if (!isObject(value)) return []
   const paths = [
