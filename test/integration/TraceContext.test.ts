@@ -87,6 +87,18 @@ describe("without a collector", () => {
     }),
   )
 
+  it.live("a job belongs to its caller's trace, not to the one in which an embedding program started the gateway", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Effect.withSpan(startGateway(yield* databaseUrl(sqlite)), "start")
+      const token = yield* tokenFor("alice")
+      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+      const headers = { traceparent: TRACEPARENT }
+      const execute = `/api/v1/agents/${agent["id"]}/execute`
+      const { json: job } = yield* call(gateway, "POST", execute, { token, headers, body: { task: "x" } })
+      assert.strictEqual(job["trace_id"], TRACE)
+    }),
+  )
+
   for (const { sent, told, what } of CASES) {
     it.live(`a job passes to a provider ${what}`, () =>
       Effect.gen(function* () {

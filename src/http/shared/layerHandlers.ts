@@ -1,4 +1,4 @@
-/** Builds the handlers of an API's groups without copying their whole context into every request. */
+/** Builds the handlers of an API's groups without giving their whole context to every request. */
 import { Context, Effect, Layer, Scope } from "effect"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 
@@ -7,8 +7,9 @@ const middlewareOf = ({ endpoints }: HttpApiGroup.Top) =>
   Object.values(endpoints).flatMap(({ middlewares }) => [...middlewares])
 
 /**
- * The handlers of a group, as `HttpApiBuilder.group` makes them. It copies the context of a group into every request, so the
- * group is built with its middleware only, while `build` gets everything.
+ * The handlers of a group, as `HttpApiBuilder.group` makes them. It copies the context of a group into every request, where
+ * the span in which the server was started would replace the request's own. So the group is built with its middleware only,
+ * while `build` gets everything.
  */
 export const layerHandlers = <
   ApiId extends string,
