@@ -1,4 +1,4 @@
-/** What the tests of the deployment files share: the servers that these start. */
+/** Shared by the tests of the deployment files: the servers and their units. */
 import { spawnSync } from "node:child_process"
 import { assert } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect } from "effect"
@@ -35,7 +35,7 @@ export const startsAndStops = Effect.fnUntraced(function* (args: ReadonlyArray<s
 export const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 if (!hasSystemd) console.warn("! systemd-analyze is not installed: units are not verified with it")
 
-/** What `systemd-analyze` finds wrong with a unit of ours, but for a command that is not installed here. */
+/** The complaints of `systemd-analyze` about our units. Ignores that the command is not installed on this machine. */
 export const complaintsOf = (unit: string, env: Readonly<Record<string, string>> = {}): ReadonlyArray<string> => {
   const options = { encoding: "utf8", env: { ...process.env, ...env } } as const
   return spawnSync("systemd-analyze", ["verify", unit], options)

@@ -11,7 +11,7 @@ interface Removal {
   readonly verb: string
   readonly busyText: string
   readonly act: () => Promise<unknown>
-  /** What it does, beside that it cannot be undone. */
+  /** Explains the consequences in the dialog, which adds that the removal cannot be undone. */
   readonly effect: string
   /** Announced afterwards. */
   readonly done: string
@@ -27,7 +27,7 @@ interface ItemListProps<Item> {
   readonly children: (item: Item, remove: () => void) => ComponentChildren
 }
 
-/** A page of items, each of which can be removed after a question. */
+/** A page of items. Removing one asks for confirmation first. */
 export const ItemList = <Item,>({ about, children, pages, removalOf, what }: ItemListProps<Item>) => {
   const { announce } = useSession()
   const [doomed, setDoomed] = useState<Removal>()

@@ -33,7 +33,10 @@ export const View = ({
   )
 }
 
-/** What is shown instead of a value that could not be loaded, or not yet: after a delay, so that quick answers do not flicker. */
+/**
+ * Placeholder for a value: its failure, or a note that it is loading. CSS delays the note, so that quick answers do not
+ * flicker.
+ */
 export const Unloaded = ({
   loaded: { failure, reload, value },
   what,

@@ -12,7 +12,7 @@ export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
   </>
 )
 
-/** Who answered last, according to signatures. */
+/** The sender of the last answer, according to signatures. */
 export type Heard = "them" | "somebody else" | "somebody between" | "nobody"
 
 const badgeOf = (from: Pinned["from"], heard: Heard) => {
