@@ -6,7 +6,7 @@ import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { GatewayClient } from "../../src/client/gateway.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
-import { focused, fragmentAtOnce, hasBrowser, openPage, soon } from "../support/browser.ts"
+import { focused, fragmentAtOnce, hasBrowser, Held, openPage, soon } from "../support/browser.ts"
 import { run } from "../support/cli.ts"
 import { sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
@@ -254,6 +254,24 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await page.getByRole("region", { name: "Answer" }).waitFor()
         assert.deepInclude(await client.jobs.get(handle.id), { status: "completed", attempt: 2 })
       })
+    }),
+  )
+
+  it.live("logs no error when a job is left while its typical cost loads", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      const handle = await client.agents.execute(id, { task: TASK })
+      await handle.wait()
+      await enter()
+      const [summary, agent] = [new Held(), new Held()]
+      await page.route("**/api/v1/jobs/summary", summary.hold)
+      await page.route(`**/api/v1/agents/${id}`, agent.hold)
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      await Promise.all([summary.one(), agent.one()])
+      const stopped = page.waitForEvent("requestfailed", (request) => request.url().endsWith(id))
+      await page.evaluate(`location.hash = "#/agents"`)
+      await stopped
+      await page.getByRole("link", { name: "a", exact: true }).waitFor()
     }),
   )
 

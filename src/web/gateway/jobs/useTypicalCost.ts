@@ -12,9 +12,11 @@ export const useTypicalCost = (mode: Mode, effort: Effort | undefined, agent: st
   // A failure shows nothing: the figure is a convenience, and the agent may have been deleted.
   const { value } = useLoad(
     async (signal) => {
-      const ofAgent = effort === undefined ? gateway.agents.get(agent, { signal }) : undefined
-      const { typical_costs } = await gateway.jobs.summary({ signal })
-      return { typical_costs, effort: effort ?? (await ofAgent)?.default_effort ?? DEFAULT_EFFORT }
+      const [{ typical_costs }, ofAgent] = await Promise.all([
+        gateway.jobs.summary({ signal }),
+        effort === undefined ? gateway.agents.get(agent, { signal }) : undefined,
+      ])
+      return { typical_costs, effort: effort ?? ofAgent?.default_effort ?? DEFAULT_EFFORT }
     },
     [gateway, effort, agent],
   )
