@@ -282,6 +282,10 @@ describe("sealgate verify", () => {
     }),
   )
 
+  it.live("refuses a file that has no end", () =>
+    expects(2, ["/dev/zero", "--pin", "A".repeat(43)], "/dev/zero is larger than 128 MiB."),
+  )
+
   it.live("shows a signed time that is beyond all dates as its seconds", () =>
     Effect.gen(function* () {
       const { end, write } = yield* answered
