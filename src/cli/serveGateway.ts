@@ -10,6 +10,7 @@ import { ownUrl } from "../server/serverUrl.ts"
 import { announceServer } from "./announceServer.ts"
 import { unusable } from "./CommandFailed.ts"
 import { givenOf, type ServerFlags } from "./flags.ts"
+import { layerWithoutPretenuring } from "./pretenuring.ts"
 import { layerLastResort } from "./runUntilSignal.ts"
 
 const DEV_TOKEN_TTL = Duration.hours(24)
@@ -67,6 +68,10 @@ export const serveGateway = Effect.fnUntraced(function* ({ dev, ...flags }: Serv
     )
   }
   const settings = forDevelopment(given)
-  const extras = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  const extras = Layer.mergeAll(
+    Layer.effectDiscard(announce(settings)),
+    layerLastResort(settings.shutdownGrace),
+    layerWithoutPretenuring,
+  )
   return yield* Layer.launch(Gateway.layerWith(settings, extras))
 })

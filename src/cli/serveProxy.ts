@@ -11,6 +11,7 @@ import { KeyFileError } from "../services/sealing/AttestationKeyFile.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { announceServer } from "./announceServer.ts"
 import { givenOf, type ServerFlags } from "./flags.ts"
+import { layerWithoutPretenuring } from "./pretenuring.ts"
 import { layerLastResort } from "./runUntilSignal.ts"
 
 /** Requires a named key file to exist: with a mistyped path, the proxy would create an identity that clients refuse. */
@@ -43,6 +44,10 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
 export const serveProxy = Effect.fnUntraced(function* (flags: ServerFlags) {
   const settings = yield* SealedProxy.settings(givenOf(flags))
   yield* requireNamedKey(settings)
-  const extras = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  const extras = Layer.mergeAll(
+    Layer.effectDiscard(announce(settings)),
+    layerLastResort(settings.shutdownGrace),
+    layerWithoutPretenuring,
+  )
   return yield* Layer.launch(SealedProxy.layerWith(settings, extras))
 })

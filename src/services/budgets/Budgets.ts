@@ -89,32 +89,39 @@ const make = Effect.gen(function* () {
   const end = ({ id, limits }: Reservation, used: Amount) =>
     Effect.ignore(unavailableUnlimited(settle({ id, uses: limits, used })))
 
+  /**
+   * Reserves the worst case of a call. If the write fails, ends the reservation, because the write may have succeeded.
+   * Defined once, like `recorded` in `callAndRecord.ts`.
+   */
+  const begin = Effect.fnUntraced(function* ({ asked, budgeted, worst }: PlannedCall) {
+    const at = yield* Clock.currentTimeMillis
+    const id = SecureRandom.uuidV7Unsafe()
+    const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
+    const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
+      Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
+    )
+    if (refusal !== null) return yield* refusal
+    open.add(id)
+    return reservation
+  })
+
   return Budgets.of({
     report: makeReport(sql),
-    within: ({ asked, budgeted, worst }, call, used) =>
+    within: (planned, call, used) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.gen(function* () {
-          const at = yield* Clock.currentTimeMillis
-          const id = SecureRandom.uuidV7Unsafe()
-          const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
-          const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
-            // The write may have succeeded although it failed here.
-            Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
-          )
-          if (refusal !== null) return yield* refusal
-          open.add(id)
+        Effect.flatMap(begin(planned), (reservation) => {
           const more = (worst: Amount) =>
             unavailableUnlimited(reserve({ ...reservation, worst })).pipe(
               Effect.map((refusal) => refusal === null),
               Effect.orElseSucceed(() => false),
               Effect.uninterruptible,
             )
-          return yield* restore(call).pipe(
-            Effect.provideService(CurrentReservation, id),
+          return restore(call).pipe(
+            Effect.provideService(CurrentReservation, reservation.id),
             Effect.provideService(ReserveMore, more),
             Effect.ensuring(
               Effect.suspend(() => {
-                open.delete(id)
+                open.delete(reservation.id)
                 return end(reservation, used())
               }),
             ),

@@ -1,6 +1,7 @@
 /** Orderly shutdown: no new work begins, and work in flight may finish within a grace period; the rest is aborted. */
 import { Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { mayBreakOff } from "../mayBreakOff.ts"
+import { CallbackList } from "./CallbackList.ts"
 
 /** The grace period is over. */
 export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
@@ -50,11 +51,11 @@ export class Drain extends Context.Service<
         const idle = yield* Deferred.make<void>()
         const inFlight = new Set<Work>()
         let isAborted = false
-        const aborts = new Set<() => void>()
+        const aborts = new CallbackList()
         const onAbort = (call: () => void) => {
-          if (isAborted) call()
-          else aborts.add(call)
-          return () => void aborts.delete(call)
+          if (!isAborted) return aborts.add(call)
+          call()
+          return () => undefined
         }
         const aborted = Effect.callback<never, Aborted>((resume) =>
           Effect.sync(onAbort(() => resume(Effect.fail(new Aborted())))),
@@ -100,7 +101,7 @@ export class Drain extends Context.Service<
               }
               yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
               isAborted = true
-              for (const abort of aborts) abort()
+              aborts.callAll()
               yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
             }),
           ),
