@@ -230,17 +230,10 @@ interface Form {
   readonly form: string
 }
 
-const forms = new WeakMap<object, Form>()
-
-/** Computed once for each schema: for each step, it would take 4 % of the CPU time of a job. */
 const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Form => {
-  const known = forms.get(schema)
-  if (known !== undefined) return known
   const { schema: whole } = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
   const document = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, withoutBounds(value)]))
-  const computed = { document, form: shape(document) }
-  forms.set(schema, computed)
-  return computed
+  return { document, form: shape(document) }
 }
 
 const withoutBounds = (schema: unknown): unknown => {
